@@ -144,7 +144,7 @@ def test_column_map_and_groups() -> None:
     choices = read_choices(frame, GAMES, columns=columns, groups=["model"])
     assert choices.groups == ("model",)
     np.testing.assert_array_equal(choices.n, [2, 3])
-    with pytest.raises(DataError, match=r"no column 'chioce' \(for 'action'\).*columns found: LLM, which"):
+    with pytest.raises(DataError, match=r"no column 'chioce' \(for 'action'\).*Columns found: LLM, which"):
         read_choices(frame, GAMES, columns={"action": "chioce"})
     with pytest.raises(UsageError, match="did you mean 'action'"):
         read_choices(frame, GAMES, columns={"actions": "choice"})
@@ -350,3 +350,30 @@ def test_the_released_personas_of_a_study_read_as_percentages() -> None:
     assert choices.problems.n_set_aside == (~of_15).sum()
     assert set(choices.problems.codes) == {"percent_not_whole"}
     assert set(choices.filter(model="gpt-4o").n) == {30.0}
+
+
+def test_groups_of_a_wide_table_leave_its_counts_alone() -> None:
+    frame = pd.DataFrame({"game": ["sym"], "model": ["a"], "id": [7], "1:T": [1], "1:M": [2], "1:B": [3]})
+    choices = read_choices(frame, GAMES, groups=["model"])
+    assert choices.groups == ("model",)
+    np.testing.assert_array_equal(choices.counts[0, :3], [1, 2, 3])
+    with pytest.raises(UsageError, match="groups= names 'modle'"):
+        read_choices(frame, GAMES, groups=["modle"])
+
+
+def test_large_identifiers_and_bytes_keep_their_value() -> None:
+    frame = pd.DataFrame({"id": [2**60, 2**60 + 1], "game": [b"sym", b"sym"], "action": [b"T", b"B"]})
+    choices = read_choices(frame, GAMES)
+    assert choices.cells["id"].tolist() == [2**60, 2**60 + 1]
+    np.testing.assert_array_equal(choices.counts[:, :3], [[1, 0, 0], [0, 0, 1]])
+
+
+def test_a_name_of_ours_gives_way_and_a_name_of_yours_does_not() -> None:
+    frame = pd.DataFrame({"n": ["x"], "n_group": ["y"], "game": ["sym"], "action": [0]})
+    assert read_choices(frame, GAMES).groups == ("n_group_group", "n_group")
+    assert read_choices(frame, GAMES, columns={"shots": "n"}, groups=["shots", "game"]).groups == ("shots",)
+
+
+def test_no_games_are_refused() -> None:
+    with pytest.raises(UsageError, match="holds no game"):
+        read_choices(pd.DataFrame({"game": ["sym"], "action": [0]}), {})

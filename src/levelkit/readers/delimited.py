@@ -45,7 +45,7 @@ def decode(data: bytes, log: ProblemLog) -> str:
                 log.note("encoding", f"the file is {encoding.upper()}; read as such", value=encoding)
             return text
     if data.count(b"\0") * 4 > len(data):
-        raise DataError("not text in UTF-8 (too many zero bytes)", where=log.where, fix="save it as UTF-8")
+        raise DataError("not text in UTF-8 (too many zero bytes)", where=log.where, fix="Save it as UTF-8")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -102,7 +102,7 @@ def read_delimited(data: bytes, delimiter: str, log: ProblemLog) -> RawTable:
     delimiter = _delimiter(lines.peek(), delimiter, log)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        names = [name.strip() for name in next(reader)]
+        names = [name.strip() for name in next(reader, [])]
     except csv.Error as error:
         raise DataError(f"the header is not readable ({error})", where=f"{log.where}, line 1") from None
     wanted = _named(names, log)
@@ -111,6 +111,8 @@ def read_delimited(data: bytes, delimiter: str, log: ProblemLog) -> RawTable:
     rows: list[list[str]] = []
     numbers: list[int] = []
     bad: dict[tuple[str, str], list[int]] = {}
+    if not names:
+        raise DataError("the file is empty", where=log.where)
     read = 0
 
     def flush() -> None:
@@ -171,7 +173,7 @@ def _named(names: list[str], log: ProblemLog) -> list[int]:
     """Places of the columns that have a name. Raises DataError where a name appears twice."""
     for name in dict.fromkeys(names):
         if name and names.count(name) > 1:
-            fix = "give each column its own name"
+            fix = "Give each column its own name"
             raise DataError(
                 f"column '{name}' appears {names.count(name)} times", where=f"{log.where}, line 1", fix=fix
             )

@@ -22,11 +22,11 @@ FORMATS = ".csv, .tsv, .jsonl, .ndjson, .parquet (text formats also with .gz)"
 
 # How files of other kinds start, and what to tell who named one .csv.
 MAGIC = (
-    (b"PK\x03\x04", "a zip file or an Excel workbook", "save the sheet as .csv"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as .csv"),
-    (b"PAR1", "a Parquet file", "give it the ending .parquet"),
-    (b"\x1f\x8b", "a gzip file", "add .gz to its name"),
-    (b"%PDF", "a PDF", "copy the table into a .csv file"),
+    (b"PK\x03\x04", "a zip file or an Excel workbook", "Save the sheet as .csv"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "Save the sheet as .csv"),
+    (b"PAR1", "a Parquet file", "Give it the ending .parquet"),
+    (b"\x1f\x8b", "a gzip file", "Add .gz to its name"),
+    (b"%PDF", "a PDF", "Copy the table into a .csv file"),
 )
 
 
@@ -39,13 +39,13 @@ def load(source: str | Path | pd.DataFrame) -> RawTable:
         return read_frame(source, ProblemLog("DataFrame", "row"))
     if not isinstance(source, str | Path):
         raise DataError(
-            f"choices cannot be read from a {type(source).__name__}", fix="give a path or a DataFrame"
+            f"choices cannot be read from a {type(source).__name__}", fix="Give a path or a DataFrame"
         )
     path = Path(source)
-    where = str(source)
+    where = str(source) or "."
     if path.is_dir():
         raise DataError(
-            "this is a folder, not a table of choices", where=where, fix="name the file inside it"
+            "this is a folder, not a table of choices", where=where, fix="Name the file inside it"
         )
     if not path.exists():
         raise DataError("no such file", where=where, fix=_near(path))
@@ -53,7 +53,7 @@ def load(source: str | Path | pd.DataFrame) -> RawTable:
     zipped = suffixes[-1:] == [".gz"]
     kind = (suffixes[-2:-1] if zipped else suffixes[-1:]) or [""]
     if kind[0] not in {*DELIMITERS, *JSON_LINES, ".parquet"} or (zipped and kind[0] == ".parquet"):
-        raise DataError(f"no reader for '{path.name}'", where=where, fix=f"known endings: {FORMATS}")
+        raise DataError(f"no reader for '{path.name}'", where=where, fix=f"Known endings: {FORMATS}")
     if kind[0] == ".parquet":
         return _read_parquet(path, where)
     data = _bytes(path, where, zipped)
@@ -68,9 +68,9 @@ def _near(path: Path) -> str:
     import difflib
 
     if not path.parent.is_dir():
-        return f"the folder '{path.parent}' does not exist either"
+        return f"The folder '{path.parent}' does not exist either"
     near = difflib.get_close_matches(path.name, sorted(p.name for p in path.parent.iterdir()), 1)
-    return f"did you mean '{near[0]}'?" if near else "check the path"
+    return f"Did you mean '{near[0]}'?" if near else "Check the path"
 
 
 def _bytes(path: Path, where: str, zipped: bool) -> bytes:
@@ -79,7 +79,7 @@ def _bytes(path: Path, where: str, zipped: bool) -> bytes:
         if zipped:
             data = gzip.decompress(data)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"not a whole gzip file ({error})", where=where, fix="compress it again") from None
+        raise DataError(f"not a whole gzip file ({error})", where=where, fix="Compress it again") from None
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", where=where) from None
     for start, kind, fix in MAGIC:
@@ -109,7 +109,7 @@ def _read_parquet(path: Path, where: str) -> RawTable:
 def read_frame(frame: pd.DataFrame, log: ProblemLog) -> RawTable:
     """The raw table of a DataFrame; rows are numbered from 1, named index levels become columns."""
     if isinstance(frame.columns, pd.MultiIndex):
-        raise DataError("the columns have several levels", where=log.where, fix="flatten them to one level")
+        raise DataError("the columns have several levels", where=log.where, fix="Flatten them to one level")
     if any(name is not None for name in frame.index.names):
         levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
         frame = frame.reset_index(level=levels)
@@ -123,5 +123,5 @@ def _refuse_twins(names: list[Any], where: str) -> None:
     twins = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twins:
         raise DataError(
-            f"column '{twins[0]}' appears {names.count(twins[0])} times", where=where, fix="rename one"
+            f"column '{twins[0]}' appears {names.count(twins[0])} times", where=where, fix="Rename one"
         )

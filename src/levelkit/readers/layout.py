@@ -37,11 +37,15 @@ DECIMAL_TEXT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+(e[+-]?[0-9]+)?")
 
 @dataclass(frozen=True)
 class Layout:
-    """Our columns by our names, and the user's other columns by theirs (still raw)."""
+    """Our columns by our names, and the user's other columns by theirs (still raw).
+
+    groups: the grouping columns to keep, None for all; applied to `others` of long tables already.
+    """
 
     own: dict[str, Column]
     others: dict[str, Column]
     long: bool
+    groups: Sequence[str] | None = None
 
 
 def arrange(raw: RawTable, columns: Mapping[str, str] | None, groups: Sequence[str] | None) -> Layout:
@@ -56,7 +60,7 @@ def arrange(raw: RawTable, columns: Mapping[str, str] | None, groups: Sequence[s
     twin = next((ours for ours in wanted if ours in raw.columns and ours not in renamed), None)
     if twin is not None:
         what = f"columns= reads '{wanted[twin]}' as '{twin}', but there is another column '{twin}'"
-        raise DataError(what, where=raw.log.where, fix=f"rename that one, e.g. to '{twin}_original'")
+        raise DataError(what, where=raw.log.where, fix=f"Rename that one, e.g. to '{twin}_original'")
     named = {renamed.get(name, name): column for name, column in raw.columns.items()}
     long = _find("action", named) is not None
     own: dict[str, Column] = {}
@@ -64,9 +68,9 @@ def arrange(raw: RawTable, columns: Mapping[str, str] | None, groups: Sequence[s
         found = _find(name, named)
         if found is not None:
             own[name.casefold()] = named.pop(found)
-    if groups is not None:
-        named = _only(named, groups)
-    return Layout(own, named, long)
+    groups = [groups] if isinstance(groups, str) else groups
+    groups = None if groups is None else [name for name in groups if name != "game"]  # always part of a cell
+    return Layout(own, only(named, groups) if long else named, long, groups)
 
 
 def _check_map(wanted: Mapping[str, str], raw: RawTable) -> None:
@@ -75,7 +79,7 @@ def _check_map(wanted: Mapping[str, str], raw: RawTable) -> None:
         if typo and ours not in {*LONG, *WIDE}:
             raise UsageError(f"columns= names '{ours}'; did you mean '{typo[0]}'?")
         if theirs not in raw.columns:
-            fix = f"columns found: {', '.join(raw.columns)}"
+            fix = f"Columns found: {', '.join(raw.columns)}"
             raise DataError(f"no column '{theirs}' (for '{ours}')", where=raw.log.where, fix=fix)
     twice = [theirs for theirs in wanted.values() if list(wanted.values()).count(theirs) > 1]
     if twice:
@@ -89,7 +93,10 @@ def _find(name: str, named: Mapping[str, Column]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _only(named: dict[str, Column], groups: Sequence[str]) -> dict[str, Column]:
+def only(named: dict[str, Column], groups: Sequence[str] | None) -> dict[str, Column]:
+    """The columns named by `groups` (all for None). Raises UsageError where one does not exist."""
+    if groups is None:
+        return named
     for name in groups:
         if name not in named:
             near = difflib.get_close_matches(name, list(named), 1)
@@ -112,7 +119,7 @@ def refuse_count_like(layout: Layout, raw: RawTable) -> None:
         return
     for name, column in layout.others.items():
         if name.casefold() in COUNT_LIKE and _numeric(column):
-            fix = f"say columns={{'count': '{name}'}}, or name the grouping columns with groups=[...]"
+            fix = f"Say columns={{'count': '{name}'}}, or name the grouping columns with groups=[...]"
             raise DataError(
                 f"column '{name}' may hold counts, but no column is called 'count'",
                 where=raw.log.where,
@@ -142,7 +149,7 @@ def group_columns(others: Mapping[str, Column], at: np.ndarray, raw: RawTable) -
             )
             continue
         free = name
-        while free.casefold() in RESERVED or free in made:
+        while free.casefold() in RESERVED or free in made or (free != name and free in others):
             free += "_group"
         if free != name:
             words = f"grouping column '{name}' is called '{free}' here: '{name}' is a name of levelkit's own"
@@ -170,7 +177,7 @@ def _plain(name: str, values: list[object], codes: np.ndarray, rows: np.ndarray,
     final: list[object] = list(texts)
     present = [text for text in dict.fromkeys(texts) if text]
     if present and not empty.any():
-        if all(WHOLE_TEXT.fullmatch(text) and abs(int(text)) < 2**53 for text in present):
+        if all(WHOLE_TEXT.fullmatch(text) and abs(int(text)) < 2**63 for text in present):
             final = [int(text) for text in texts]
         elif all(WHOLE_TEXT.fullmatch(text) or DECIMAL_TEXT.fullmatch(text) for text in present):
             numbers = {text: float(text) for text in present}

@@ -90,6 +90,8 @@ def _key(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return (Nested if kind is Nested else str, value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
     if value is None or value is pd.NA or value is pd.NaT:
         return (None, None)
     if isinstance(value, np.generic):

@@ -45,6 +45,8 @@ def parse(value: Any) -> Value:
         return Value("text", value)
     if isinstance(value, str):
         return _parse_text(value.strip())
+    if isinstance(value, int):
+        return _whole(value, str(value))
     if isinstance(value, Real | Decimal):
         return _parse_number(value)
     return _parse_text(str(value).strip())

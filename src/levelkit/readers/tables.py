@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,8 @@ def read_choices(
         raise UsageError(f"actions must be one of {', '.join(MODES)}, not '{actions}'")
     raw = load(source)
     known = _games(games)
+    if not known:
+        raise UsageError("games= holds no game")
     layout = _with_game(arrange(raw, columns, groups), known, raw)
     if not raw.rows_read:
         raise DataError("there is a header but no row", where=raw.log.where)
@@ -82,14 +85,14 @@ def _with_game(layout: Layout, games: Mapping[str, Game], raw: RawTable) -> Layo
     if "game" in layout.own:
         return layout
     if len(games) != 1:
-        hint = "name it with columns={'game': ...}, or pass the one game that was played as games="
+        hint = "Name it with columns={'game': ...}, or pass the one game that was played as games="
         raise refuse_missing("game", raw, hint)
     only = next(iter(games))
     raw.log.note(
         "game_assumed", f"no column 'game': all rows are of the one game given, '{only}'", value=only
     )
     column = Column(np.zeros(len(raw.rows), dtype=np.int64), [only])
-    return Layout({**layout.own, "game": column}, layout.others, layout.long)
+    return replace(layout, own={**layout.own, "game": column})
 
 
 def _game_of_rows(column: Column, games: Mapping[str, Game], raw: RawTable) -> tuple[np.ndarray, list[Game]]:

@@ -19,7 +19,7 @@ import numpy as np
 from levelkit.errors import DataError
 from levelkit.games import Game
 from levelkit.problems import NOTED, SET_ASIDE
-from levelkit.readers.layout import Layout, refuse_missing
+from levelkit.readers.layout import Layout, only, refuse_missing
 from levelkit.readers.raw import Column, RawTable
 from levelkit.readers.resolve import parse, player_index, read_actions, read_count
 from levelkit.readers.rows import Rows
@@ -86,15 +86,17 @@ def wide_table(
     found = [header for header in map(split_header, layout.others) if header is not None]
     places = {g: _places(found, game, raw, mode) for g, game in enumerate(games)}
     used = [h for h in found if any(h.name in place for place in places.values()) or h.action.isdecimal()]
-    _refuse_strays([header for header in found if header not in used], layout, games, raw)
+    if layout.groups is None:
+        _judge_strays([header for header in found if header not in used], layout, games, raw)
     if games and not any(places.values()):
-        hint = "long rows need a column 'action' (say columns={'action': ...}), wide rows columns like '1:0'"
+        hint = "Long rows need a column 'action' (say columns={'action': ...}), wide rows columns like '1:0'"
         raise refuse_missing("action", raw, hint)
     counts, fine = _numbers(used, layout, raw, which >= 0)
     table = WideTable(used, places, counts, which, games, raw)
     fine = _within_games(table, fine)
     names = {header.name for header in used}
-    return table, fine, {name: column for name, column in layout.others.items() if name not in names}
+    others = {name: column for name, column in layout.others.items() if name not in names}
+    return table, fine, only(others, layout.groups)
 
 
 def _places(headers: list[Header], game: Game, raw: RawTable, mode: str) -> dict[str, int]:
@@ -115,7 +117,7 @@ def _places(headers: list[Header], game: Game, raw: RawTable, mode: str) -> dict
             twin = next((name for name, other in found.items() if other == place), None)
             if twin is not None:
                 what = f"columns '{twin}' and '{header.name}' count the same action ({whose})"
-                raise DataError(what, where=raw.log.where, fix="leave one of them out")
+                raise DataError(what, where=raw.log.where, fix="Leave one of them out")
             found[header.name] = place
         if read.ambiguous:
             words = f"{whose}: column names that are labels and could be indices are read as labels"
@@ -125,15 +127,22 @@ def _places(headers: list[Header], game: Game, raw: RawTable, mode: str) -> dict
     return found
 
 
-def _refuse_strays(strays: list[Header], layout: Layout, games: list[Game], raw: RawTable) -> None:
-    """Stop where a numeric column names a player of a game but none of the player's actions."""
+def _judge_strays(strays: list[Header], layout: Layout, games: list[Game], raw: RawTable) -> None:
+    """Numeric columns that name a player but no action: an error if written `player:action`, else noted."""
     for header in strays:
         kinds = {parse(value).kind for value in layout.others[header.name].values}
         named = any(player_index(parse(header.player), game) is not None for game in games)
-        if named and kinds <= {"nothing", "whole", "number"}:
+        if not named or not kinds <= {"nothing", "whole", "number"}:
+            continue
+        if ":" not in header.name:
+            words = (
+                f"column '{header.name}' names no action of a game here: it is a grouping column, not counts"
+            )
+            raw.log.note("not_counts", words, column=header.name)
+        else:
             what = f"column '{header.name}' looks like counts of '{header.action}', which no game here has"
             raise DataError(
-                what, where=raw.log.where, fix="rename it, or name the grouping columns with groups=[...]"
+                what, where=raw.log.where, fix="Rename it, or name the grouping columns with groups=[...]"
             )
 
 
