@@ -141,6 +141,7 @@ def test_human_counts_equal_the_collected_table() -> None:
             name, pattern = names[row["dataset"]]
             game = pattern.format(row["game"].lower())
             assert counts_of(name)[game] == json.loads(row["row_counts"])
+            np.testing.assert_array_equal(library()[game].payoffs[0], json.loads(row["A_row"]))
             if row["col_counts"]:
                 assert counts_of(name, 1)[game] == json.loads(row["col_counts"])
             seen += 1
