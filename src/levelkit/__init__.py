@@ -1,0 +1,79 @@
+"""levelkit: how deeply do players reason? Honest estimates of reasoning levels and precision from what they chose.
+
+Importing this package imports nothing heavy; each name loads what it needs when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Choices": "levelkit.choices",
+    "read_choices": "levelkit.choices",
+    "shipped_choices": "levelkit.choices",
+    "shipped_sets": "levelkit.choices",
+    "Game": "levelkit.games",
+    "read_games": "levelkit.gamefiles",
+    "write_games": "levelkit.gamefiles",
+    "game": "levelkit.gamelibrary",
+    "library": "levelkit.gamelibrary",
+    "library_sets": "levelkit.gamelibrary",
+    "equilibria": "levelkit.solve",
+    "fit": "levelkit.inference.fit",
+    "Fits": "levelkit.inference.results",
+    "Status": "levelkit.inference.status",
+    "identification": "levelkit.inference.design",
+    "level_play": "levelkit.inference.design",
+    "Model": "levelkit.models",
+    "Parameter": "levelkit.models",
+    "TQRE": "levelkit.models",
+    "PoissonCH": "levelkit.models",
+    "QuantalCH": "levelkit.models",
+    "LevelK": "levelkit.models",
+    "QuantalLevelK": "levelkit.models",
+    "Uniform": "levelkit.models",
+    "DataError": "levelkit.errors",
+    "LevelkitError": "levelkit.errors",
+    "UsageError": "levelkit.errors",
+}
+
+__all__ = ["__version__", *_WHERE]
+
+if TYPE_CHECKING:
+    from levelkit.choices import Choices, read_choices, shipped_choices, shipped_sets
+    from levelkit.errors import DataError, LevelkitError, UsageError
+    from levelkit.gamefiles import read_games, write_games
+    from levelkit.games import Game
+    from levelkit.inference.design import identification, level_play
+    from levelkit.inference.fit import fit
+    from levelkit.inference.results import Fits
+    from levelkit.inference.status import Status
+    from levelkit.gamelibrary import game, library, library_sets
+    from levelkit.models import (
+        TQRE,
+        LevelK,
+        Model,
+        Parameter,
+        PoissonCH,
+        QuantalCH,
+        QuantalLevelK,
+        Uniform,
+    )
+    from levelkit.solve import equilibria
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+        globals()[name] = value
+        return value
+    if name in ("models", "depth", "observer", "studies"):
+        return importlib.import_module(f"levelkit.{name}")
+    raise AttributeError(f"module 'levelkit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""From counts to estimates: likelihoods, surfaces, optima, statuses and intervals."""

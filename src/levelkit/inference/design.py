@@ -1,0 +1,122 @@
+"""What a game can tell before anyone has played it: what each level does, and whether a model's parameters show in choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from levelkit.games import Game
+from levelkit.inference import kernels
+from levelkit.inference.kernels import Array, Stack
+from levelkit.inference.objective import from_coordinate, slope, to_coordinate
+
+from levelkit.models.base import Model
+from levelkit.models.levels import TQRE, LevelK, PoissonCH
+
+
+def level_play(game: Game, levels: int = 5, belief: str = "step", tau: float = 1.5) -> dict[str, Array]:
+    """What each level 0..levels plays when it best responds, ties split evenly: {player: (levels + 1, A_i)}.
+
+    belief "step": to the level just below. "hierarchy": to levels 0..k-1 spread as Poisson(tau).
+    """
+    plays = []
+    for k in range(levels + 1):
+        if k == 0:
+            uniform = [np.full(a, 1 / a) for a in game.shape]
+            plays.append([u if g is None else np.asarray(g) for u, g in zip(uniform, game.level0, strict=True)])
+        elif belief == "step":
+            shares = {f"share_{j}": float(j == k) for j in range(k + 1)}
+            plays.append(list(kernels.predict(LevelK(levels=k), game, {**shares, "eps": 0.0})))
+        else:
+            plays.append(_top_level(game, k, tau))
+    return {player: np.stack([p[i] for p in plays]) for i, player in enumerate(game.players)}
+
+
+def _top_level(game: Game, k: int, tau: float) -> list[Array]:
+    """Play of level k in a hierarchy: what adding level k to the population adds to its average."""
+    whole = kernels.predict(PoissonCH(levels=k), game, {"tau": tau})
+    lower = kernels.predict(PoissonCH(levels=k - 1), game, {"tau": tau}) if k > 1 else level_play(game, 0).values()
+    levels = np.arange(k + 1)
+    shares = tau**levels / np.cumprod(np.maximum(levels, 1.0))
+    weight = shares[-1] / shares.sum()
+    play = [(w - (1 - weight) * np.ravel(l)) / weight for w, l in zip(whole, lower, strict=True)]
+    return [np.clip(np.round(p, 9), 0, 1) for p in play]
+
+
+@dataclass(frozen=True)
+class Identification:
+    """Whether a model's parameters are identified from choices in one game: the rank of what choices reveal about them."""
+
+    model: Model
+    game: str
+    observed: tuple[str, ...]
+    rank: int
+    parameters: int
+    freedoms: int
+
+    @property
+    def identified(self) -> bool:
+        """Whether all parameters are locally identified almost everywhere."""
+        return self.rank == self.parameters
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        names = " and ".join(p.name for p in self.model.parameters)
+        who = " and ".join(self.observed)
+        if self.identified:
+            return f"{names} are identified from the choices of {who}, given enough of them"
+        why = f"choices of {who} reveal {self.rank} free probability" + ("" if self.rank == 1 else " values")
+        if self.rank == 0:
+            why = f"predicted choices of {who} do not depend on the parameters"
+        return (
+            f"{names} are NOT identified from the choices of {who} in this game alone, at any sample size: {why}, "
+            f"but there are {self.parameters} parameters; pool games, or fix a parameter"
+        )
+
+
+def identification(game: Game, model: Model | None = None, observed: tuple[str, ...] | None = None) -> Identification:
+    """Rank of the expected information at points spread over the parameters' spans; the largest counts.
+
+    observed: players whose choices are seen (default: all that can be).
+    """
+    model = model or TQRE()
+    seen = [p for p, o in zip(game.players, game.observed, strict=True) if o] if observed is None else list(observed)
+    counts = np.concatenate([np.full(a, float(p in seen)) for p, a in zip(game.players, game.shape, strict=True)])
+    parameters = model.parameters
+    rng = np.random.default_rng(1)
+    m = 48
+    unit = 1.0 / game.payoff_range
+    theta = np.empty((len(parameters), m))
+    for i, p in enumerate(parameters):
+        if p.transform == "simplex":
+            theta[i] = rng.exponential(size=m)
+            continue
+        first, last = to_coordinate(p, np.array(p.span))
+        theta[i] = from_coordinate(p, first + (0.1 + 0.5 * rng.random(m)) * (last - first)) * (unit if p.is_precision else 1.0)
+    members = [i for i, p in enumerate(parameters) if p.transform == "simplex"]
+    if members:
+        theta[members] /= theta[members].sum(axis=0)
+    seeds = np.stack([np.ones(m) if p.transform == "simplex" else slope(p, t) for p, t in zip(parameters, theta, strict=True)])
+    index = np.zeros(m, int)
+    table = np.repeat(counts[:, None], m, axis=1)
+    information = kernels.scores(model, Stack.of([game]), index, table, theta, seeds)[2]
+    matrix = np.moveaxis(information, -1, 0)
+    if members:
+        basis = _simplex_basis(len(parameters), members)
+        matrix = basis.T @ matrix @ basis
+    values = np.linalg.eigvalsh(matrix)
+    largest = np.maximum(values[:, -1:], 1e-9)
+    rank = int((values > 1e-9 * largest).sum(axis=1).max())
+    free = sum(a - 1 for p, a in zip(game.players, game.shape, strict=True) if p in seen)
+    return Identification(model, game.name, tuple(seen), rank, matrix.shape[1], free)
+
+
+def _simplex_basis(size: int, members: list[int]) -> Array:
+    normal = np.zeros((1, size))
+    normal[0, members] = 1.0
+    return np.linalg.svd(normal)[2][1:].T
+
+
+

@@ -1,0 +1,262 @@
+"""The only place where a model meets XLA: log-probabilities of many (game, parameter) rows, and their derivatives.
+
+A *row* is one game with one parameter vector. Rows of games with the same shape are evaluated together, batch axis
+last, in blocks that fit the cache; pieces go to a few threads. Only a few block counts are ever compiled per shape.
+Callers work on plain numpy arrays; everything that needs counts, groups or a search is written there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from levelkit.models.base import GameArrays, Model
+
+if TYPE_CHECKING:
+    from levelkit.games import Game
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Index = np.ndarray[Any, np.dtype[np.int64]]
+Shape = tuple[int, ...]
+
+# Probabilities are floored here before the logarithm: an impossible action costs 690 nats, not infinity.
+FLOOR = 1e-300
+
+_BLOCK = 256
+_PIECES = (64, 16 * _BLOCK)
+THREADS = max(1, min(8, os.cpu_count() or 1))
+
+
+def setup_jax() -> None:
+    """Switch to float64 and, unless the user has set one, to a persistent compilation cache."""
+    jax.config.update("jax_enable_x64", True)
+    if jax.config.jax_compilation_cache_dir is None:
+        root = os.environ.get("LEVELKIT_CACHE") or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "levelkit", "jax"
+        )
+        jax.config.update("jax_compilation_cache_dir", root)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+setup_jax()
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Games of one shape, stacked with the batch axis last. `scale` divides payoffs by each game's range if "range"."""
+
+    shape: Shape
+    arrays: GameArrays
+
+    @staticmethod
+    def of(games: Sequence[Game], scale: str = "raw") -> Stack:
+        """Stack games of equal shape."""
+        units = np.array([g.payoff_range if scale == "range" else 1.0 for g in games])
+        n = len(games[0].shape)
+        payoffs = tuple(np.stack([g.payoffs[i] for g in games], axis=-1) / units for i in range(n))
+        level0 = tuple(np.stack([_level0(g, i) for g in games], axis=-1) for i in range(n))
+        ranges = np.array([g.payoff_range for g in games]) / units
+        return Stack(games[0].shape, GameArrays(payoffs, level0, ranges))  # type: ignore[arg-type]
+
+
+def _level0(game: Game, i: int) -> Array:
+    given = game.level0[i]
+    size = game.shape[i]
+    return np.full(size, 1.0 / size) if given is None else np.asarray(given, float)
+
+
+def log_probabilities(model: Model, stack: Stack, index: Index, params: Array) -> Array:
+    """Log choice probabilities; index (m,) into the stack, params (P, m) -> (sum of A_i, m)."""
+    return _run(_kernel(model, "log_probabilities"), stack, index, (params,))[0]
+
+
+def values(model: Model, stack: Stack, index: Index, counts: Array, params: Array) -> Array:
+    """Log-likelihood of counts (W, m) at params (P, m) -> (m,)."""
+    return _run(_kernel(model, "value"), stack, index, (counts, params))[0]
+
+
+def scores(model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array) -> tuple[Array, ...]:
+    """Value (m,), derivatives along seed_p e_p (P, m), and expected information in those directions (P, P, m)."""
+    return _run(_kernel(model, "scores"), stack, index, (counts, params, seeds))
+
+
+def hessians(model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array) -> tuple[Array, ...]:
+    """Value (m,), derivatives along seed_p e_p (P, m), and second derivatives in those directions (P, P, m)."""
+    return _run(_kernel(model, "hessians"), stack, index, (counts, params, seeds))
+
+
+def outer_scores(model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array) -> tuple[Array, ...]:
+    """Sum over choices of the outer product of their scores, (P, P, m): the middle of the sandwich."""
+    return _run(_kernel(model, "outer_scores"), stack, index, (counts, params, seeds))
+
+
+def predict(model: Model, game: Game, params: dict[str, float]) -> tuple[Array, ...]:
+    """Choice probabilities in one game: one (A_i,) vector per agent."""
+    stack = Stack.of([game])
+    vector = np.array([[params[p.name]] for p in model.parameters]).reshape(len(model.parameters), 1)
+    joint = _run(_kernel(model, "probabilities"), stack, np.zeros(1, int), (vector,))[0][:, 0]
+    return tuple(joint[s] for s in game.slices)
+
+
+def _named(model: Model, params: jax.Array) -> dict[str, jax.Array]:
+    return {p.name: params[i] for i, p in enumerate(model.parameters)}
+
+
+def _joint(model: Model, games: GameArrays, params: jax.Array) -> jax.Array:
+    return jnp.concatenate(model.probabilities(games, _named(model, params)))
+
+
+def _loglik(counts: jax.Array, probabilities: jax.Array) -> jax.Array:
+    return jnp.sum(counts * jnp.log(jnp.maximum(probabilities, FLOOR)), axis=0)
+
+
+def _log_probabilities(model: Model, games: GameArrays, params: jax.Array) -> tuple[jax.Array, ...]:
+    return (jnp.log(jnp.maximum(_joint(model, games, params), FLOOR)),)
+
+
+def _probabilities(model: Model, games: GameArrays, params: jax.Array) -> tuple[jax.Array, ...]:
+    return (_joint(model, games, params),)
+
+
+def _value(model: Model, games: GameArrays, counts: jax.Array, params: jax.Array) -> tuple[jax.Array, ...]:
+    return (_loglik(counts, _joint(model, games, params)),)
+
+
+def _along(seeds: jax.Array, direction: jax.Array) -> jax.Array:
+    return direction[:, None] * seeds
+
+
+def _scores(
+    model: Model, games: GameArrays, counts: jax.Array, params: jax.Array, seeds: jax.Array
+) -> tuple[jax.Array, ...]:
+    """First order only: d p along each direction gives the gradient and the expected information."""
+    p, dp = _tangents(model, games, params, seeds)
+    safe = jnp.maximum(p, FLOOR)
+    gradient = jnp.sum(counts / safe * dp, axis=1)
+    # a player's number of choices is spread over its actions as p: E[c_a] / p_a^2 = n / p_a
+    sizes = [a.shape[0] for a in games.level0]
+    starts = np.cumsum([0, *sizes])
+    n = jnp.concatenate(
+        [jnp.broadcast_to(counts[a:b].sum(axis=0), (b - a, counts.shape[1])) for a, b in zip(starts, starts[1:], strict=False)]
+    )
+    weighted = n / jnp.maximum(p, 1e-12) * dp
+    information = jnp.sum(weighted[:, None] * dp[None], axis=2)
+    return _loglik(counts, p), gradient, information
+
+
+def _outer_scores(
+    model: Model, games: GameArrays, counts: jax.Array, params: jax.Array, seeds: jax.Array
+) -> tuple[jax.Array, ...]:
+    p, dp = _tangents(model, games, params, seeds)
+    score = dp / jnp.maximum(p, FLOOR)
+    return (jnp.sum(counts * score[:, None] * score[None], axis=2),)
+
+
+def _tangents(
+    model: Model, games: GameArrays, params: jax.Array, seeds: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    def push(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return jax.jvp(lambda t: _joint(model, games, t), (params,), (_along(seeds, direction),))
+
+    p, dp = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(params)))
+    return p, dp
+
+
+def _hessians(
+    model: Model, games: GameArrays, counts: jax.Array, params: jax.Array, seeds: jax.Array
+) -> tuple[jax.Array, ...]:
+    """Second derivatives along e_p and e_p + e_q, from which the mixed ones follow (polarisation)."""
+    size = len(params)
+    pairs = [(i, j) for i in range(size) for j in range(i + 1, size)]
+    directions = np.concatenate([np.eye(size), *[np.eye(size)[[i]] + np.eye(size)[[j]] for i, j in pairs]])
+
+    def curve(direction: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        tangent = _along(seeds, direction)
+        first = lambda t: jax.jvp(lambda u: _loglik(counts, _joint(model, games, u)), (t,), (tangent,))  # noqa: E731
+        (value, slope), (_, second) = jax.jvp(first, (params,), (tangent,))
+        return value, slope, second
+
+    value, slope, second = jax.vmap(curve, out_axes=(None, 0, 0))(jnp.asarray(directions))
+    rows = [[second[i]] * size for i in range(size)]
+    for k, (i, j) in enumerate(pairs):
+        rows[i][j] = rows[j][i] = (second[size + k] - second[i] - second[j]) / 2
+    return value, slope[:size], jnp.stack([jnp.stack(r) for r in rows])
+
+
+_BODIES: dict[str, Callable[..., tuple[jax.Array, ...]]] = {
+    "log_probabilities": _log_probabilities,
+    "probabilities": _probabilities,
+    "value": _value,
+    "scores": _scores,
+    "hessians": _hessians,
+    "outer_scores": _outer_scores,
+}
+
+
+@lru_cache(maxsize=256)
+def _kernel(model: Model, what: str) -> Callable[..., tuple[jax.Array, ...]]:
+    body = partial(_BODIES[what], model)
+
+    def blocks(arrays: GameArrays, index: jax.Array, rows: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        def one(block: tuple[jax.Array, tuple[jax.Array, ...]]) -> tuple[jax.Array, ...]:
+            where, inputs = block
+            games = jax.tree.map(lambda a: a[..., where], arrays)
+            return body(games, *inputs)
+
+        return jax.lax.map(one, (index, rows))
+
+    return jax.jit(blocks)
+
+
+def _run(
+    kernel: Callable[..., tuple[jax.Array, ...]], stack: Stack, index: Index, rows: tuple[Array, ...]
+) -> tuple[Array, ...]:
+    """Cut rows into pieces of a few sizes, run them on the threads, and put the results together again."""
+    m = len(index)
+    piece = next((p for p in _PIECES if m <= p), _PIECES[-1])
+    block = min(piece, _BLOCK)
+    arrays = _padded_games(stack.arrays)
+
+    def one(start: int) -> tuple[Array, ...]:
+        stop = min(start + piece, m)
+        cut = tuple(_blocked(r[..., start:stop], piece, block) for r in rows)
+        out = kernel(arrays, _blocked(index[start:stop], piece, block), cut)
+        return tuple(_unblocked(np.array(o))[..., : stop - start] for o in out)
+
+    starts = range(0, max(m, 1), piece)
+    if len(starts) == 1:
+        return one(0)
+    with ThreadPoolExecutor(THREADS) as pool:
+        parts = list(pool.map(one, starts))
+    return tuple(np.concatenate(p, axis=-1) for p in zip(*parts, strict=True))
+
+
+def _padded_games(arrays: GameArrays) -> GameArrays:
+    """Round the number of games up to a power of four, so that few sizes are compiled."""
+    n = arrays.payoff_range.shape[0]
+    size = 1
+    while size < n:
+        size *= 4
+    return jax.tree.map(lambda a: np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, size - n)], mode="edge"), arrays)
+
+
+def _blocked(rows: Any, piece: int, block: int) -> Any:
+    """(..., m) -> (piece / block, ..., block), padded with copies of the last row."""
+    short = piece - rows.shape[-1]
+    if short:
+        rows = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, short)], mode="edge")
+    return np.moveaxis(rows.reshape(*rows.shape[:-1], piece // block, block), -2, 0)
+
+
+def _unblocked(blocks: Array) -> Array:
+    moved = np.moveaxis(blocks, 0, -2)
+    return moved.reshape(*moved.shape[:-2], -1)

@@ -1,0 +1,188 @@
+"""All local optima of a likelihood surface, limits included: where the grid peaks, refined.
+
+Interior peaks are refined by derivatives. With infinite precision players best respond and the likelihood jumps as
+beliefs move, so that edge gets a fine grid of its own and is refined without derivatives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from levelkit.inference import optimize, surfaces
+from levelkit.inference.kernels import Array, Index
+from levelkit.inference.objective import Objective
+from levelkit.inference.surfaces import Grid, Surfaces, Tables
+
+# Two optima nearer than this in every coordinate are one; values nearer than _TIE are equal.
+_APART = 1e-2
+_TIE = 1e-7
+_EDGE_POINTS = 193
+
+
+@dataclass(frozen=True, eq=False)
+class Optima:
+    """Local optima, best first within each unit.
+
+    unit (m,): which unit. x (F, m): coordinates, infinite at a limit. value (m,): log-likelihood. start (U + 1,): optima of unit
+    u are start[u]:start[u + 1]; tried (U,): how many starting points were refined.
+    """
+
+    unit: Index
+    x: Array
+    value: Array
+    start: Index
+    tried: Index
+
+    @property
+    def best(self) -> Index:
+        """Position of each unit's best optimum, (U,)."""
+        return self.start[:-1]
+
+
+def find(grid: Grid, tables: Tables, edge: tuple[Grid, Tables] | None, unit: Index) -> tuple[Optima, Surfaces]:
+    """Optima of some units (numbered 0.. in the result) and what was read off their surfaces."""
+    read = surfaces.read(grid, tables, unit)
+    here, peak = np.nonzero(np.isfinite(read.heights))
+    x = grid.at(read.peaks[here, peak], grid.reference[unit[here]])
+    if edge is not None:
+        kept = ~_sharp(grid.objective, x)
+        here, x = here[kept], x[:, kept]
+    x, value = _refine(grid, unit[here], x)
+    if edge is not None:
+        edge_here, edge_x, edge_value = _along_edge(grid, edge, unit)
+        here, x, value = (
+            np.concatenate([here, edge_here]),
+            np.concatenate([x, edge_x], axis=1),
+            np.concatenate([value, edge_value]),
+        )
+    tried = np.bincount(here, minlength=len(unit))
+    x, value = _snap(grid, unit[here], x, value)
+    return _sorted(grid, unit, here, x, value, tried), read
+
+
+def edge_grid(grid: Grid) -> Grid | None:
+    """The one-parameter grid at infinite precision, if a precision and one other parameter are free."""
+    objective = grid.objective
+    precise = [k for k, p in enumerate(objective.parameters) if p.is_precision]
+    if len(objective.free) != 2 or len(precise) != 1:
+        return None
+    k = precise[0]
+    fixed = list(objective.fixed)
+    fixed[objective.free[k]] = np.inf
+    sub = dataclasses.replace(objective, free=(objective.free[1 - k],), fixed=tuple(fixed))
+    return surfaces.grid(sub, (_EDGE_POINTS,))
+
+
+def _sharp(objective: Objective, x: Array) -> Array:
+    """Whether players best respond at x, so that the likelihood jumps."""
+    precise = [k for k, p in enumerate(objective.parameters) if p.is_precision]
+    fixed = [v for i, v in enumerate(objective.fixed) if i not in objective.free and objective.model.parameters[i].is_precision]
+    always = objective.model.is_jumpy or any(np.isinf(v) for v in fixed)
+    return np.full(x.shape[1], always) | (np.isposinf(x[precise]).any(axis=0) if precise else False)
+
+
+def _refine(grid: Grid, unit: Index, x: Array) -> tuple[Array, Array]:
+    lower, upper = grid.bounds(unit)
+    sharp = _sharp(grid.objective, x)
+    value = np.zeros(len(unit))
+    x = x.copy()
+    for chosen, jumpy in ((np.flatnonzero(~sharp), False), (np.flatnonzero(sharp), True)):
+        if not chosen.size:
+            continue
+        u, at, low, high = unit[chosen], x[:, chosen], lower[:, chosen], upper[:, chosen]
+        if jumpy:
+            at, v = optimize.zoom(grid.objective, u, at, grid.spacing(u, at), low, high)
+        else:
+            at, v = optimize.climb(grid.objective, u, at, low, high)
+            at, v = optimize.polish(grid.objective, u, at, v, low, high)
+        x[:, chosen], value[chosen] = at, v
+    return x, value
+
+
+def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index) -> tuple[Index, Array, Array]:
+    """Local optima at infinite precision, in the coordinates of the full grid."""
+    sub, tables = edge
+    read = surfaces.read(sub, tables, unit)
+    here, peak = np.nonzero(np.isfinite(read.heights[:, :3]))
+    x = sub.at(read.peaks[here, peak], sub.reference[unit[here]])
+    lower, upper = sub.bounds(unit[here])
+    x, value = optimize.zoom(sub.objective, unit[here], x, sub.spacing(unit[here], x), lower, upper, rounds=5)
+    precise = next(k for k, p in enumerate(grid.objective.parameters) if p.is_precision)
+    full = np.full((2, len(here)), np.inf)
+    full[1 - precise] = x[0]
+    return here, full, value
+
+
+def _snap(grid: Grid, unit: Index, x: Array, value: Array) -> tuple[Array, Array]:
+    """Move a coordinate to its limit where the limit is as good: then the data do not tell it from the limit."""
+    x, value = x.copy(), value.copy()
+    for k in range(len(x)):
+        for limit in (-np.inf, np.inf):
+            movable = np.flatnonzero(np.isfinite(x[k]))
+            if not movable.size:
+                continue
+            trial = x[:, movable].copy()
+            trial[k] = limit
+            v = grid.objective.value(unit[movable], trial)
+            as_good = v >= value[movable] - _TIE
+            won = movable[as_good]
+            x[:, won], value[won] = trial[:, as_good], v[as_good]
+    return x, value
+
+
+def _sorted(grid: Grid, unit: Index, here: Index, x: Array, value: Array, tried: Index) -> Optima:
+    """Best first within units; the same optimum reached twice is kept once; limits that are no maxima are dropped."""
+    order = np.lexsort((-value, here))
+    here, x, value = here[order], x[:, order], value[order]
+    first = np.concatenate([[True], here[1:] != here[:-1]])
+    keep = first | _is_maximum(grid, unit[here], x, value)
+    here, x, value = here[keep], x[:, keep], value[keep]
+    start = np.searchsorted(here, np.arange(len(unit) + 1))
+    same = np.zeros(len(here), bool)
+    longest = int(np.diff(start).max(initial=1))
+    place = np.arange(len(here)) - start[here]
+    for i in range(longest):
+        anchor = start[:-1][here] + i
+        valid = (anchor < start[1:][here]) & (place > i)
+        anchor = np.minimum(anchor, len(here) - 1)
+        with np.errstate(invalid="ignore"):
+            gap = np.where(x == x[:, anchor], 0.0, np.abs(x - x[:, anchor]))
+        same |= valid & (gap.max(axis=0) < _APART) & ~same[anchor]
+    keep = ~same
+    here, x, value = here[keep], x[:, keep], value[keep]
+    return Optima(here, x, value, np.searchsorted(here, np.arange(len(unit) + 1)), tried)
+
+
+def _is_maximum(grid: Grid, unit: Index, x: Array, value: Array) -> Array:
+    """Whether a point at a limit is not beaten by stepping inside."""
+    lower, upper = grid.bounds(unit)
+    fine = np.ones(len(unit), bool)
+    for k in range(len(x)):
+        for limit, wall, inward in ((-np.inf, lower, 1.0), (np.inf, upper, -1.0)):
+            at = np.flatnonzero(x[k] == limit)
+            if not at.size:
+                continue
+            for step in (0.0, 2.0, 4.0):
+                trial = x[:, at].copy()
+                trial[k] = wall[k, at] + inward * step
+                fine[at] &= grid.objective.value(unit[at], trial) <= value[at] + _TIE
+    return fine
+
+
+def at_jump(objective: Objective, unit: Index, x: Array, value: Array) -> Array:
+    """Whether the likelihood drops by more than a hundredth within a relative step of 1e-5 of a best-response optimum."""
+    sharp = _sharp(objective, x)
+    jump = np.zeros(len(unit), bool)
+    for k in range(len(x)):
+        for step in (-1e-5, 1e-5):
+            at = np.flatnonzero(sharp & np.isfinite(x[k]))
+            if at.size:
+                trial = x[:, at].copy()
+                trial[k] += step
+                jump[at] |= objective.value(unit[at], trial) < value[at] - 0.01
+    return jump
+
+

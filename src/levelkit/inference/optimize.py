@@ -1,0 +1,216 @@
+"""Maximisers. The only module that knows an optimisation library, so that it can be replaced in an afternoon.
+
+`climb` (damped scoring) and `polish` (exact Newton) move many points at once and are what grid fits use; `zoom` needs no
+derivatives and copes with jumps; `constrained` serves models with many parameters, one unit at a time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from levelkit.errors import UsageError
+from levelkit.inference.kernels import Array, Index
+
+Bool = np.ndarray[Any, np.dtype[np.bool_]]
+
+_LONGEST_STEP = 1.5
+_GAIN = 1e-11
+
+
+class Curved(Protocol):
+    """What the batched maximisers need of an objective."""
+
+    def value(self, unit: Index, x: Array) -> Array: ...
+    def scores(self, unit: Index, x: Array, held: Array | None = None) -> tuple[Array, Array, Array]: ...
+    def hessians(self, unit: Index, x: Array, held: Array | None = None) -> tuple[Array, Array, Array]: ...
+
+
+def _solve(matrix: Array, vector: Array, damping: Array, held: Bool) -> Array:
+    """Solve (matrix + damping * diag) d = vector for each column, leaving held coordinates where they are."""
+    size = len(vector)
+    diagonal = np.einsum("iim->im", matrix)
+    ridge = damping * np.maximum(diagonal, 1e-10) + 1e-14
+    if size == 1:
+        return np.where(held, 0.0, vector / (matrix[0] + ridge))
+    a = np.moveaxis(matrix + 0.0, -1, 0)
+    idx = np.arange(size)
+    a[:, idx, idx] += ridge.T
+    blocked = held.T
+    a[blocked] = 0.0
+    a = np.where(blocked[:, None, :], 0.0, a)
+    a[:, idx, idx] = np.where(blocked, 1.0, a[:, idx, idx])
+    return np.linalg.solve(a, np.where(held, 0.0, vector).T[..., None])[..., 0].T
+
+
+def climb(
+    objective: Curved, unit: Index, x: Array, lower: Array, upper: Array, held: Bool | None = None, steps: int = 60
+) -> tuple[Array, Array]:
+    """Damped Fisher scoring from x (F, m) within bounds; returns x and the value (m,).
+
+    The expected information is never indefinite, so every step goes uphill; steps are shortened by damping until the
+    value rises. Coordinates at a limit (infinite) or held stay put.
+    """
+    x = x.copy()
+    held = ~np.isfinite(x) | (np.zeros(x.shape, bool) if held is None else held)
+    value, gradient, information = objective.scores(unit, x, held)
+    damping = np.full(len(unit), 1e-3)
+    active = np.flatnonzero(~held.all(axis=0))
+    for _ in range(steps):
+        if not active.size:
+            break
+        at, g, info, stuck = x[:, active], gradient[:, active], information[..., active], held[:, active]
+        stuck = stuck | ((at <= lower[:, active]) & (g < 0)) | ((at >= upper[:, active]) & (g > 0))
+        g = np.where(stuck, 0.0, g)
+        step = np.clip(_solve(info, g, damping[active], stuck), -_LONGEST_STEP, _LONGEST_STEP)
+        trial = np.where(stuck, at, np.clip(at + step, lower[:, active], upper[:, active]))
+        v, g_new, info_new = objective.scores(unit[active], trial, held[:, active])
+        better = v > value[active]
+        gain = np.where(better, v - value[active], 0.0)
+        promised = np.sum(np.where(stuck, 0.0, g * np.where(stuck, 0.0, step)), axis=0)
+        won = active[better]
+        x[:, won], value[won] = trial[:, better], v[better]
+        gradient[:, won], information[..., won] = g_new[:, better], info_new[..., better]
+        damping[active] = np.where(better, np.maximum(damping[active] / 6, 1e-9), damping[active] * 8)
+        done = (promised < _GAIN) | (better & (gain < _GAIN)) | (~better & (damping[active] > 1e7))
+        active = active[~done]
+    return x, value
+
+
+def polish(
+    objective: Curved, unit: Index, x: Array, value: Array, lower: Array, upper: Array, held: Bool | None = None, steps: int = 4
+) -> tuple[Array, Array]:
+    """A few exact Newton steps where the log-likelihood is concave; a step that does not help is not taken."""
+    x, value = x.copy(), value.copy()
+    held = ~np.isfinite(x) | (np.zeros(x.shape, bool) if held is None else held)
+    active = np.flatnonzero(~held.all(axis=0))
+    for _ in range(steps):
+        if not active.size:
+            break
+        at, stuck = x[:, active], held[:, active]
+        _, g, second = objective.hessians(unit[active], at, stuck)
+        stuck = stuck | (at <= lower[:, active]) | (at >= upper[:, active])
+        step = _solve(-second, np.where(stuck, 0.0, g), np.zeros(len(active)), stuck)
+        concave = _negative_definite(second, stuck) & np.isfinite(step).all(axis=0) & (np.abs(step).max(axis=0) < 0.5)
+        trial = np.where(stuck | ~concave, at, at + np.where(np.isfinite(step), step, 0.0))
+        v = objective.value(unit[active], trial)
+        better = concave & (v >= value[active])
+        won = active[better]
+        x[:, won], value[won] = trial[:, better], v[better]
+        active = active[better & (np.abs(step).max(axis=0) > 1e-9)]
+    return x, value
+
+
+def _negative_definite(second: Array, held: Bool) -> Bool:
+    matrix = np.moveaxis(second, -1, 0) + 0.0
+    blocked = held.T
+    matrix[blocked] = 0.0
+    matrix = np.where(blocked[:, None, :], 0.0, matrix)
+    idx = np.arange(matrix.shape[1])
+    matrix[:, idx, idx] = np.where(blocked, -1.0, matrix[:, idx, idx])
+    finite = np.isfinite(matrix).all(axis=(1, 2))
+    matrix[~finite] = np.eye(matrix.shape[1])
+    return finite & (np.linalg.eigvalsh(matrix).max(axis=1) < 0)
+
+
+def zoom(
+    objective: Curved, unit: Index, x: Array, half: Array, lower: Array, upper: Array, rounds: int = 0
+) -> tuple[Array, Array]:
+    """Refine x (F, m) by ever finer grids around the best point so far; finds one-sided suprema at jumps.
+
+    half (F, m): half-widths of the first grid. Coordinates at a limit stay put. At most two coordinates may move.
+    """
+    x = x.copy()
+    free = np.isfinite(x)
+    moving = int(free.sum(axis=0).max(initial=0))
+    points = 33 if moving <= 1 else 11
+    rounds = rounds or (8 if moving <= 1 else 14)
+    value = objective.value(unit, x)
+    if moving == 0:
+        return x, value
+    offsets = np.linspace(-1, 1, points)
+    mesh = np.stack(np.meshgrid(*[offsets] * moving, indexing="ij")).reshape(moving, -1)
+    half = half.copy()
+    for _ in range(rounds):
+        shifts = np.zeros((*x.shape, mesh.shape[1]))
+        rank = np.cumsum(free, axis=0) - 1
+        for k in range(len(x)):
+            shifts[k] = np.where(free[k][:, None], mesh[np.maximum(rank[k], 0)], 0.0)
+        base = np.where(free, x, 0.0)
+        tried = np.clip(base[..., None] + shifts * half[..., None], lower[..., None], upper[..., None])
+        tried = np.where(free[..., None], tried, x[..., None])
+        v = objective.value(np.repeat(unit, mesh.shape[1]), tried.reshape(len(x), -1)).reshape(len(unit), -1)
+        best = v.argmax(axis=1)
+        here = np.arange(len(unit))
+        improved = v[here, best] > value
+        x = np.where(improved, tried[:, here, best], x)
+        value = np.where(improved, v[here, best], value)
+        half = half * (2.0 / (points - 1)) * 1.05
+    return x, value
+
+
+def constrained(
+    value_and_gradient: Callable[[Array], tuple[float, Array]],
+    start: Array,
+    bounds: Sequence[tuple[float, float]],
+    simplex: Sequence[int] = (),
+    optimizer: str = "scipy",
+) -> tuple[Array, float, bool]:
+    """Maximise a smooth function of one vector within bounds, the `simplex` entries summing to one.
+
+    Returns the point, the value and whether the method says it converged. optimizer: "scipy" (SLSQP) or "jaxopt" (bounded
+    LBFGS; no simplex).
+    """
+    if optimizer == "jaxopt":
+        return _jaxopt(value_and_gradient, start, bounds, simplex)
+    if optimizer != "scipy":
+        raise UsageError(f"optimizer = {optimizer!r}: choose scipy or jaxopt")
+    from scipy.optimize import minimize
+
+    def negative(x: Array) -> tuple[float, Array]:
+        value, gradient = value_and_gradient(x)
+        return -value, -gradient
+
+    members = list(simplex)
+    rule: list[dict[str, Any]] = []
+    if members:
+        normal = np.zeros(len(start))
+        normal[members] = 1.0
+        rule = [{"type": "eq", "fun": lambda x: x[members].sum() - 1.0, "jac": lambda x: normal}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # steps clipped to bounds
+        found = minimize(
+            negative, start, jac=True, bounds=bounds, constraints=rule, method="SLSQP", options={"ftol": 1e-13, "maxiter": 500}
+        )
+    x = np.clip(found.x, [b[0] for b in bounds], [b[1] for b in bounds])
+    if members:
+        x[members] /= x[members].sum()
+    return x, value_and_gradient(x)[0], bool(found.success)
+
+
+def _jaxopt(
+    value_and_gradient: Callable[[Array], tuple[float, Array]],
+    start: Array,
+    bounds: Sequence[tuple[float, float]],
+    simplex: Sequence[int],
+) -> tuple[Array, float, bool]:
+    if len(simplex):
+        raise UsageError("the jaxopt optimizer cannot keep shares on the simplex; use optimizer='scipy'")
+    import jax.numpy as jnp
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*JAXopt is no longer maintained.*", category=DeprecationWarning)
+        from jaxopt import LBFGSB
+
+    def negative(x: Any) -> tuple[float, Any]:
+        value, gradient = value_and_gradient(np.asarray(x))
+        return -value, jnp.asarray(-gradient)
+
+    solver = LBFGSB(fun=negative, value_and_grad=True, maxiter=500, tol=1e-9, jit=False)
+    low, high = (jnp.array(side) for side in zip(*bounds, strict=True))
+    found = solver.run(jnp.asarray(start), bounds=(low, high))
+    x = np.clip(np.asarray(found.params), low, high)
+    return x, value_and_gradient(x)[0], bool(found.state.error < 1e-6)

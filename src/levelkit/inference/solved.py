@@ -1,0 +1,239 @@
+"""Fitting units whose likelihood has one or two free parameters: read the surface, refine, judge, bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from levelkit.inference import intervals, optima, surfaces
+from levelkit.inference.kernels import Array, Index
+from levelkit.inference.likelihood import Likelihood, uniform_loglik
+from levelkit.inference.objective import Objective, from_coordinate, slope, to_coordinate
+from levelkit.inference.status import judge, void_directions
+from levelkit.inference.surfaces import Grid
+
+Progress = Callable[[int, int], None]
+
+# No better than uniform play: the log-likelihoods agree to this.
+NOTHING = 1e-6
+_CHUNK = 1024
+
+# Where, as shares of the parameters' spans, it is tried whether choices reveal them.
+_SPOTS = ((0.35, 0.25), (0.55, 0.35), (0.7, 0.15), (0.45, 0.5), (0.6, 0.6))
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Estimates of units, in the long form that both kinds of fit share.
+
+    A slot is one free parameter of one unit: unit, parameter (index into the model's), key (which of the unit's sub-groups it
+    belongs to, -1 for all); estimate, se, low, high (NaN where there is none), status. Slots are ordered by unit.
+    Per unit: value (log-likelihood), tried (starting points refined), ridge, nothing, jump, gaps, capped (bool).
+    params (P, subs): all parameters at the best optimum, whatever its status, of each sub-unit.
+    rival_*: the other optima within the interval's drop: unit, params (P, r), value.
+    """
+
+    unit: Index
+    parameter: Index
+    key: Index
+    estimate: Array
+    se: Array
+    low: Array
+    high: Array
+    status: Array
+    value: Array
+    tried: Index
+    ridge: Array
+    nothing: Array
+    jump: Array
+    gaps: Array
+    capped: Array
+    params: Array
+    rival_unit: Index
+    rival_params: Array
+    rival_value: Array
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a fit is carried out."""
+
+    interval: float = 0.95
+    intervals: bool = True
+    errors: str = "observed"
+    optimizer: str = "scipy"
+
+
+def solve(likelihood: Likelihood, fixed: dict[str, float], options: Options, progress: Progress | None = None) -> Solved:
+    """Fit every unit of a likelihood with at most two free parameters."""
+    objective = bind(likelihood, fixed)
+    n_units = len(likelihood.units)
+    if not objective.free:
+        return _nothing_free(objective, n_units)
+    grid = surfaces.grid(objective)
+    tables = surfaces.Tables(grid)
+    sharp = optima.edge_grid(grid)
+    edge = None if sharp is None else (sharp, surfaces.Tables(sharp))
+    uniform = uniform_loglik(likelihood.units)
+    parts = []
+    for first in range(0, n_units, _CHUNK):
+        unit = np.arange(first, min(first + _CHUNK, n_units))
+        parts.append(_solve_chunk(grid, tables, edge, unit, uniform[unit], options))
+        if progress is not None:
+            progress(int(unit[-1]) + 1, n_units)
+    return _join(parts)
+
+
+def bind(likelihood: Likelihood, fixed: dict[str, float]) -> Objective:
+    """The objective with some parameters fixed at natural values."""
+    names = [p.name for p in likelihood.model.parameters]
+    free = tuple(i for i, name in enumerate(names) if name not in fixed)
+    return Objective(likelihood, free, tuple(fixed.get(name, np.nan) for name in names))
+
+
+def _solve_chunk(
+    grid: Grid,
+    tables: surfaces.Tables,
+    edge: tuple[Grid, surfaces.Tables] | None,
+    unit: Index,
+    uniform: Array,
+    options: Options,
+) -> Solved:
+    objective = grid.objective
+    found, read = optima.find(grid, tables, edge, unit)
+    best = found.best
+    x, value = found.x[:, best], found.value[best]
+    fall = intervals.drop(options.interval)
+    m, size = len(unit), len(objective.free)
+    totals = _choices(objective, unit)
+    nothing = value <= uniform + NOTHING
+    edges, capped = at_ends(objective, x)
+    ridge = _ridges(grid, unit, x, edges, totals)
+    target = (value - fall)[:, None]
+    spans = np.stack([(p[:, [0, -1]] >= target).all(axis=1) for p in read.profile])
+    near = found.value >= value[found.unit] - fall
+    near[best] = False
+    rivals = np.bincount(found.unit[near], minlength=m) > 0
+    status = judge(edge=edges, spans=spans, ridge=ridge, nothing=nothing, rivals=rivals)
+    low, high, gaps = np.full(x.shape, np.nan), np.full(x.shape, np.nan), np.zeros(m, bool)
+    if options.intervals:
+        ends = intervals.profile_ends(grid, read, unit, x, value, fall)
+        low, high = natural_ends(objective, ends.low, ends.high)
+        gaps = ends.gaps.any(axis=0)
+    estimate = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, x, strict=True)])
+    # on a ridge, or where nothing beats uniform play, the point is where the search happened to stop
+    estimate = np.where(ridge | nothing[None], np.nan, estimate)
+    se = standard_errors(objective, unit, x, edges | ridge, options.errors)
+    slots = np.repeat(np.arange(m), size)
+    return Solved(
+        unit=unit[slots],
+        parameter=np.tile(np.array(objective.free), m),
+        key=np.full(m * size, -1),
+        estimate=estimate.T.ravel(),
+        se=np.where(status == 3, np.nan, se).T.ravel(),
+        low=low.T.ravel(),
+        high=high.T.ravel(),
+        status=status.T.ravel(),
+        value=value,
+        tried=found.tried,
+        ridge=ridge.any(axis=0),
+        nothing=nothing,
+        jump=optima.at_jump(objective, unit, x, value),
+        gaps=gaps,
+        capped=capped.any(axis=0),
+        params=objective.params(x),
+        rival_unit=unit[found.unit[near]],
+        rival_params=objective.params(found.x[:, near]),
+        rival_value=found.value[near],
+    )
+
+
+def _ridges(grid: Grid, unit: Index, x: Array, edges: Array, totals: Array) -> Array:
+    """Parameters that the units' games cannot tell at all, or that do not matter at the optimum, (F, m)."""
+    objective = grid.objective
+    size, m = x.shape
+    spots = np.array(_SPOTS)[:, :size]
+    lower, upper = np.stack([to_coordinate(p, np.array(p.span)) for p in objective.parameters]).T
+    shift = np.stack([a.shift(grid.reference[unit]) for a in grid.axes])
+    points = (lower + spots * (upper - lower))[:, :, None] + shift[None]
+    flat = points.transpose(1, 0, 2).reshape(size, -1)
+    information = objective.scores(np.tile(unit, len(spots)), flat)[2]
+    void = void_directions(information.reshape(size, size, len(spots), m).transpose(2, 0, 1, 3))
+    # with everything at an end the optimum is a point of its own, whatever the ridge
+    void &= ~edges.all(axis=0)
+    at_optimum = np.einsum("kkm->km", objective.scores(unit, x)[2])
+    idle = np.isfinite(x) & (at_optimum < 1e-12 * np.maximum(totals, 1.0))
+    return np.asarray(void | idle)
+
+
+def _choices(objective: Objective, unit: Index) -> Array:
+    units = objective.likelihood.units
+    per_row = units.counts[units.start[unit[0]] : units.start[unit[-1] + 1]].sum(axis=1)
+    return np.asarray(np.add.reduceat(per_row, units.start[unit] - units.start[unit[0]]))
+
+
+def at_ends(objective: Objective, x: Array) -> tuple[Array, Array]:
+    """Whether each coordinate is at an end of its range, and whether that end is finite and not zero (a cap), (F, m)."""
+    at_end, at_cap = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
+    for k, p in enumerate(objective.parameters):
+        low, high = to_coordinate(p, np.array([p.low, p.high]))
+        at_end[k] = (x[k] <= low + 1e-9) | (x[k] >= high - 1e-9)
+        at_cap[k] = np.isfinite(high) & (x[k] >= high - 1e-9)
+    return at_end, at_cap
+
+
+def natural_ends(objective: Objective, low: Array, high: Array) -> tuple[Array, Array]:
+    """Interval ends in natural units; an end at the end of the range is that end, and a cap counts as no bound (infinity)."""
+    with np.errstate(over="ignore"):
+        natural_low = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, low, strict=True)])
+        natural_high = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, high, strict=True)])
+    return natural_low, natural_high
+
+
+def standard_errors(objective: Objective, unit: Index, x: Array, excluded: Array, kind: str) -> Array:
+    """Standard errors in natural units (F, m): delta method from the coordinates; NaN where excluded or not concave.
+
+    kind: "observed" (inverse of the observed information) or "sandwich" (robust to misspecification, choices independent).
+    Parameters at an end of their range are held there.
+    """
+    size, m = x.shape
+    inside = np.isfinite(x) & ~excluded
+    second = np.moveaxis(objective.hessians(unit, x)[2], -1, 0).copy()
+    blocked = ~inside.T
+    second[blocked] = 0.0
+    second = np.where(blocked[:, None, :], 0.0, second)
+    idx = np.arange(size)
+    second[:, idx, idx] = np.where(blocked, -1.0, second[:, idx, idx])
+    usable = np.isfinite(second).all(axis=(1, 2))
+    second[~usable] = -np.eye(size)
+    usable &= np.linalg.eigvalsh(second).max(axis=1) < 0
+    second[~usable] = -np.eye(size)
+    covariance = np.linalg.inv(-second)
+    if kind == "sandwich":
+        middle = np.moveaxis(objective.outer_scores(unit, x), -1, 0)
+        covariance = covariance @ np.where(blocked[:, :, None] | blocked[:, None, :], 0.0, middle) @ covariance
+    variance = covariance[:, idx, idx].T
+    slopes = np.stack([slope(p, from_coordinate(p, row)) for p, row in zip(objective.parameters, x, strict=True)])
+    with np.errstate(invalid="ignore"):
+        se = slopes * np.sqrt(variance)
+    return np.where(inside & usable[None], se, np.nan)
+
+
+def _nothing_free(objective: Objective, m: int) -> Solved:
+    x = np.zeros((0, m))
+    unit = np.arange(m)
+    value = objective.value(unit, x)
+    none, no = np.zeros(0), np.zeros(m, bool)
+    where = np.zeros(0, int)
+    return Solved(
+        where, where, where, none, none, none, none, none.astype(np.int8), value, np.zeros(m, int), no, no, no, no, no,
+        objective.params(x), where, np.zeros((len(objective.fixed), 0)), none,
+    )  # fmt: skip
+
+
+def _join(parts: list[Solved]) -> Solved:
+    if len(parts) == 1:
+        return parts[0]
+    return Solved(**{f.name: np.concatenate([getattr(p, f.name) for p in parts], axis=-1) for f in fields(Solved)})

@@ -1,0 +1,206 @@
+"""Likelihood surfaces: predicted probabilities do not depend on counts, so one table per game serves every cell.
+
+    surface(unit, node) = counts(unit) @ log-probabilities(game, node)
+
+A table of log-probabilities belongs to (model, game); all units' surfaces are one matrix product with it. The surface's
+local maxima are where refinement starts, and its ridges are where profile likelihoods come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from levelkit.inference.kernels import Array, Index
+from levelkit.inference.objective import Objective, from_coordinate, to_coordinate
+from levelkit.models.base import Parameter
+
+PEAKS = 6
+_POINTS = {1: (513,), 2: (32, 48)}
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Nodes of one parameter in coordinates (n,), for a game whose payoff range is one; the ends are the ends of its range.
+
+    lower, upper: how far a search may go short of an infinite limit.
+    """
+
+    parameter: Parameter
+    nodes: Array
+    lower: float
+    upper: float
+
+    def shift(self, reference: Array) -> Array:
+        """What to add to the nodes for units of payoff range `reference` (U,)."""
+        return -np.log(reference) if self.parameter.is_precision else np.zeros(len(reference))
+
+
+def axis(parameter: Parameter, points: int) -> Axis:
+    """Evenly spaced nodes over the parameter's span, a few sparse ones beyond it, and the limits or bounds of its range."""
+    first, last = to_coordinate(parameter, np.array(parameter.span))
+    low, high = to_coordinate(parameter, np.array([parameter.low, parameter.high]))
+    below = first - np.array([3.5, 2.0, 0.8])
+    above = last + np.array([0.8, 2.0, 3.5, 5.5]) if np.isposinf(high) else np.array([])
+    inside = np.linspace(first, last, points)
+    nodes = np.unique(np.concatenate([[low], below, inside, above, [high]]))
+    return Axis(parameter, nodes, below[0] - 2.0, above[-1] + 2.0 if np.isposinf(high) else float(high))
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A product grid over the free parameters of an objective (one or two), and the units' reference payoff ranges."""
+
+    objective: Objective
+    axes: tuple[Axis, ...]
+    reference: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Nodes along the first and the second free parameter (1 if there is no second)."""
+        return len(self.axes[0].nodes), len(self.axes[1].nodes) if len(self.axes) > 1 else 1
+
+    def at(self, node: Index, reference: Array) -> Array:
+        """Coordinates (F, m) of flat node numbers (m,) for given reference ranges (m,)."""
+        places = np.unravel_index(node, self.shape)
+        return np.stack([a.nodes[p] + a.shift(reference) for a, p in zip(self.axes, places, strict=False)])
+
+    def bounds(self, unit: Index) -> tuple[Array, Array]:
+        """Lower and upper ends of the finite search region, (F, m)."""
+        shifts = np.stack([a.shift(self.reference[unit]) for a in self.axes])
+        lower = np.array([a.lower for a in self.axes])[:, None] + shifts
+        upper = np.array([a.upper for a in self.axes])[:, None] + shifts
+        return lower, upper
+
+    def spacing(self, unit: Index, x: Array) -> Array:
+        """Distance from x (F, m) to the farther of its two neighbouring nodes, (F, m)."""
+        result = np.empty_like(x)
+        for k, a in enumerate(self.axes):
+            nodes = a.nodes[np.isfinite(a.nodes)]
+            at = np.clip(np.searchsorted(nodes, x[k] - a.shift(self.reference[unit]) - 1e-12), 1, len(nodes) - 2)
+            result[k] = np.maximum(nodes[at + 1] - nodes[at], nodes[at] - nodes[at - 1])
+        return result
+
+
+def grid(objective: Objective, points: tuple[int, ...] | None = None) -> Grid:
+    """The default grid of an objective with one or two free parameters."""
+    sizes = points or _POINTS[len(objective.free)]
+    axes = tuple(axis(p, n) for p, n in zip(objective.parameters, sizes, strict=True))
+    return Grid(objective, axes, reference_ranges(objective))
+
+
+def reference_ranges(objective: Objective) -> Array:
+    """Largest payoff range among each unit's games, (U,); one if payoffs are already in units of their range."""
+    units = objective.likelihood.units
+    if objective.likelihood.scale == "range":
+        return np.ones(len(units))
+    ranges = np.array([g.payoff_range for g in units.games])[units.game]
+    return np.maximum.reduceat(ranges, units.start[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Surfaces:
+    """What is read off the surfaces of some units: local maxima and, along each axis, the profile over the other.
+
+    peaks (U, PEAKS): flat node numbers, best first; heights (U, PEAKS), minus infinity where there are fewer.
+    profile[a] (U, n_a) and ridge[a] (U, n_a): largest value at each node of axis a, and the other axis' node there.
+    """
+
+    peaks: Index
+    heights: Array
+    profile: tuple[Array, ...]
+    ridge: tuple[Index, ...]
+
+
+class Tables:
+    """Tables of log-probabilities by (game, reference range), made once and kept while they are in use."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._kept: dict[tuple[int, float], Array] = {}
+
+    def get(self, keys: list[tuple[int, float]]) -> Array:
+        """(len(keys), W, nodes)."""
+        self._kept = {k: self._kept[k] for k in keys if k in self._kept}
+        missing = [k for k in keys if k not in self._kept]
+        if missing:
+            nodes = int(np.prod(self._grid.shape))
+            game = np.repeat([k[0] for k in missing], nodes)
+            reference = np.repeat([k[1] for k in missing], nodes)
+            x = self._grid.at(np.tile(np.arange(nodes), len(missing)), reference)
+            objective = self._grid.objective
+            made = objective.likelihood.log_probabilities(game, objective.params(x))
+            for i, key in enumerate(missing):
+                self._kept[key] = made[:, i * nodes : (i + 1) * nodes]
+        return np.stack([self._kept[k] for k in keys])
+
+
+def read(grid: Grid, tables: Tables, unit: Index) -> Surfaces:
+    """Surfaces of some units (consecutive ones share tables best) and what is read off them."""
+    counts, table = _product(grid, tables, unit)
+    size = next(s for s in (16, 128, 1024) if len(unit) <= s)
+    padded = np.pad(counts, [(0, size - len(unit)), (0, 0)], mode="edge")
+    out = [np.asarray(o)[: len(unit)] for o in _read(padded, table, grid.shape)]
+    heights, peaks, first, first_at, second, second_at = out
+    if len(grid.axes) == 1:
+        return Surfaces(peaks, heights, (first,), (np.zeros_like(first_at),))
+    return Surfaces(peaks, heights, (first, second), (first_at, second_at))
+
+
+def surface(grid: Grid, unit: int) -> Array:
+    """The whole surface of one unit, shaped like the grid."""
+    counts, table = _product(grid, Tables(grid), np.array([unit]))
+    return (counts @ table).reshape(grid.shape)
+
+
+def _product(grid: Grid, tables: Tables, unit: Index) -> tuple[Array, Array]:
+    """Counts (m, width) and table (width, nodes) such that their product is the units' surfaces; width a power of two."""
+    units = grid.objective.likelihood.units
+    sizes = np.diff(units.start)[unit]
+    rows = np.concatenate([np.arange(units.start[u], units.start[u + 1]) for u in unit])
+    owner = np.repeat(np.arange(len(unit)), sizes)
+    pairs = list(zip(units.game[rows].tolist(), grid.reference[unit][owner].tolist(), strict=True))
+    keys = list(dict.fromkeys(pairs))
+    place = {k: i for i, k in enumerate(keys)}
+    made = tables.get(keys)
+    n_keys, width, nodes = made.shape
+    counts = np.zeros((len(unit), n_keys, width))
+    counts[owner, [place[p] for p in pairs]] = units.counts[rows]
+    short = 2 ** int(np.ceil(np.log2(n_keys * width))) - n_keys * width
+    counts = np.pad(counts.reshape(len(unit), -1), [(0, 0), (0, short)])
+    return counts, np.pad(made.reshape(-1, nodes), [(0, short), (0, 0)])
+
+
+@partial(jax.jit, static_argnames="shape")
+def _read(counts: jax.Array, table: jax.Array, shape: tuple[int, int]) -> tuple[jax.Array, ...]:
+    surfaces = (counts @ table).reshape(-1, *shape)
+    edge = jnp.pad(surfaces, ((0, 0), (1, 1), (1, 1)), constant_values=-jnp.inf)
+    n, m = shape
+    peak = jnp.ones(surfaces.shape, bool)
+    for di in (-1, 0, 1):
+        for dj in (-1, 0, 1):
+            if (di, dj) == (0, 0):
+                continue
+            near = edge[:, 1 + di : 1 + di + n, 1 + dj : 1 + dj + m]
+            # of equal neighbours only the first counts, so that a plateau has few peaks
+            peak &= (surfaces > near) if (di, dj) < (0, 0) else (surfaces >= near)
+    flat = jnp.where(peak, surfaces, -jnp.inf).reshape(len(counts), -1)
+    heights, where = jax.lax.top_k(flat, min(PEAKS, flat.shape[1]))
+    return (
+        heights,
+        where,
+        surfaces.max(axis=2),
+        surfaces.argmax(axis=2),
+        surfaces.max(axis=1),
+        surfaces.argmax(axis=1),
+    )
+
+
+def nodes_natural(grid: Grid, a: int, unit: int) -> Array:
+    """Natural values of the nodes of axis a for one unit, (n_a,)."""
+    ax = grid.axes[a]
+    return from_coordinate(ax.parameter, ax.nodes + ax.shift(grid.reference[[unit]])[0])
