@@ -208,11 +208,11 @@ class Game:
         """A game of n players from one payoff array per player, each indexed [a_1][a_2]...[a_n]."""
         return cls(
             name,
-            tuple(players),
-            tuple(actions),
-            tuple(payoffs),
-            observed=tuple(observed),
-            level0=tuple(level0),
+            _listed(players),
+            _listed(actions),
+            _listed(payoffs),
+            observed=_listed(observed),
+            level0=_listed(level0),
             title=title,
             source=source,
             note=note,
@@ -243,15 +243,12 @@ class Game:
                 where=f"game '{name}', row",
                 fix="A symmetric game needs a square matrix; use a bimatrix otherwise",
             )
-        shared = tuple(actions)
-        twice = (
-            shared
-            if shared and not isinstance(shared[0], str | int | np.integer)
-            else (shared, shared) * bool(shared)
-        )
-        one = isinstance(level0, str) or (len(level0) > 0 and np.ndim(level0[0]) == 0 and _numeric(level0[0]))
-        both = (level0, level0) if one else tuple(level0)
-        return cls.normal_form(name, (own, own.T), actions=twice, level0=both, form="symmetric", **labels)
+        sets, mixes = _listed(actions), _listed(level0)
+        if sets and isinstance(sets[0], str | int | np.integer):
+            sets = (sets, sets)
+        if isinstance(level0, str) or (mixes and isinstance(mixes[0], int | float | np.number)):
+            mixes = (level0, level0)
+        return cls.normal_form(name, (own, own.T), actions=sets, level0=mixes, form="symmetric", **labels)
 
     @classmethod
     def bayesian(cls, name: str, states: Sequence[tuple[float, Matrix, Matrix]], **labels: Any) -> Game:
@@ -259,7 +256,7 @@ class Game:
         here = f"game '{name}'"
         if not states:
             raise DataError("no states", where=here, fix="Give (probability, row, col) for each")
-        triples = [tuple(state) for state in states]
+        triples = [_listed(state) for state in states]
         for k, triple in enumerate(triples, start=1):
             if len(triple) != 3:
                 raise DataError(
@@ -302,7 +299,7 @@ class Game:
             )
         sets = check.clean_actions(actions, first.shape, ("the leader", "the follower"), f"{here}, actions")
         leader, follower = check.clean_players(players or ("leader", "follower"), 2, f"{here}, players")
-        mixes = tuple(level0)
+        mixes = _listed(level0)
         if len(mixes) == 2 and leads > 1:
             mixes = (mixes[0],) + (mixes[1],) * leads
         names = (leader, *(f"{follower} after {label}" for label in sets[0]))
@@ -336,8 +333,8 @@ class Game:
             name, true_row=true_row, true_col=true_col, shown_row=shown_row, shown_col=shown_col
         )
         agents = agentforms.sender_and_receiver(first, third, fourth)
-        names = tuple(players) or ("sender", "receiver")
-        mixes, sets = tuple(level0), tuple(actions)
+        names = _listed(players) or ("sender", "receiver")
+        mixes, sets = _listed(level0), _listed(actions)
         return cls.normal_form(
             name,
             agents,
@@ -360,8 +357,11 @@ def _matrices(name: str, **given: Matrix) -> list[np.ndarray]:
     return list(clean.values())
 
 
-def _numeric(value: Any) -> bool:
-    return isinstance(value, int | float | np.number)
+def _listed(values: Any) -> tuple[Any, ...]:
+    """A sequence as a tuple; a single text or number is one entry, None is none."""
+    if values is None:
+        return ()
+    return tuple(values) if hasattr(values, "__iter__") and not isinstance(values, str) else (values,)
 
 
 def game(name: str) -> Game:
