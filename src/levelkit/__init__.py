@@ -16,11 +16,11 @@ _WHERE = {
     "shipped_choices": "levelkit.choices",
     "shipped_sets": "levelkit.choices",
     "Game": "levelkit.games",
-    "read_games": "levelkit.gamefiles",
-    "write_games": "levelkit.gamefiles",
-    "game": "levelkit.gamelibrary",
-    "library": "levelkit.gamelibrary",
-    "library_sets": "levelkit.gamelibrary",
+    "read_games": "levelkit.games",
+    "write_games": "levelkit.games",
+    "game": "levelkit.games",
+    "library": "levelkit.games",
+    "library_sets": "levelkit.games",
     "equilibria": "levelkit.solve",
     "fit": "levelkit.inference.fit",
     "Fits": "levelkit.inference.results",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from levelkit.inference.fit import fit
     from levelkit.inference.results import Fits
     from levelkit.inference.status import Status
-    from levelkit.gamelibrary import game, library, library_sets
+    from levelkit.games import game, library, library_sets
     from levelkit.models import (
         TQRE,
         LevelK,

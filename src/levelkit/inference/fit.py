@@ -32,7 +32,7 @@ def fit(
     intervals: bool = True,
     errors: str = "observed",
     sensitivity: bool | None = None,
-    optimizer: str = "scipy",
+    optimizer: str = "newton",
     progress: Progress | None = None,
 ) -> Fits:
     """Estimate a model's parameters by maximum likelihood, one set for each combination of the `by` columns.
@@ -42,7 +42,7 @@ def fit(
     fixed: parameters held at given values. scale: "raw" gives precisions per payoff unit, "range" per payoff range of each game.
     interval: probability of the profile-likelihood intervals; intervals=False leaves them out. errors: "observed" or "sandwich".
     sensitivity: refit with twice the levels to see how the mean level moves (default: for up to 300 distinct units).
-    optimizer: for models without a likelihood surface, "scipy" or "jaxopt". progress: called with (units done, units in all).
+    optimizer: for models without a likelihood surface, "newton" (our own) or "jaxopt". progress: called with (units done, units in all).
 
     Raises UsageError for unknown columns, parameters or options; DataError if there is nothing to fit.
 

@@ -1,8 +1,7 @@
 """Fitting units one at a time: models with more than two free parameters, and parameters shared across sub-groups.
 
 Each unit has one vector z of free parameters. A sub-unit (say one game of one LLM) uses some of its entries; the log-likelihood
-is the sum over sub-units. Many starting points, sequential quadratic programming from the best of them, profile
-intervals by the same method with one entry held. Entries are search coordinates, except shares, which are themselves.
+is the sum over sub-units. Many starting points climb at once; so do the two ends of every entry's profile interval.
 """
 
 from __future__ import annotations
@@ -11,19 +10,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import expit, logit, softmax
 from scipy.stats import qmc
 
 from levelkit.inference import intervals, optimize, surfaces
 from levelkit.inference.kernels import Array, Index
 from levelkit.inference.likelihood import Likelihood, uniform_loglik
 from levelkit.inference.objective import Objective, bend, from_coordinate, slope, to_coordinate
-from levelkit.inference.solved import NOTHING, Options, Progress, Solved, bind
+from levelkit.inference.solved import NOTHING, Options, Progress, Solved, bind, join
 from levelkit.inference.status import Status, judge, void_directions
 from levelkit.models.base import Parameter
 
-_STARTS = 8
+_STARTS = 10
 _SOBOL = 64
 _APART = 0.02
+# Shares below this are zero; logits and logs of shares do not go beyond +-_FAR.
+_NIL = 1e-7
+_FAR = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,151 +46,164 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One unit: its log-likelihood as a function of its vector z (D,)."""
+    """One unit: its log-likelihood at many vectors z (D, m) at once.
+
+    Entries are search coordinates. Shares are coded around a pivot, one of them: its logit, and logs of how the others divide the rest;
+    so any one share can be held. Where a method takes `pivot` (m,), it is an entry number (ignored if there are no shares).
+    """
 
     objective: Objective
     subs: Index
     slot: Index
     parameters: tuple[Parameter, ...]
-    which: Index
     lower: Array
     upper: Array
 
-    @property
-    def simplex(self) -> list[int]:
+    @cached_property
+    def simplex(self) -> Index:
         """Entries that are shares and sum to one."""
-        return [k for k, p in enumerate(self.parameters) if p.transform == "simplex"]
-
-    def params(self, z: Array) -> Array:
-        """All parameters of the sub-units, (P, S)."""
-        theta = np.repeat(np.array(self.objective.fixed, float)[:, None], len(self.subs), axis=1)
-        natural = self.natural(z)
-        for i in self.objective.free:
-            theta[i] = natural[self.slot[i]]
-        return theta
-
-    def natural(self, z: Array) -> Array:
-        """Entries as natural values."""
-        return np.array([v if p.transform == "simplex" else from_coordinate(p, v) for p, v in zip(self.parameters, z, strict=True)])
-
-    def slopes(self, z: Array) -> Array:
-        """d natural / d entry."""
-        natural = self.natural(z)
-        return np.array([1.0 if p.transform == "simplex" else float(slope(p, v)) for p, v in zip(self.parameters, natural, strict=True)])
-
-    def _seeds(self, z: Array) -> Array:
-        seeds = np.zeros((len(self.objective.fixed), len(self.subs)))
-        slopes = self.slopes(z)
-        for i in self.objective.free:
-            seeds[i] = slopes[self.slot[i]]
-        return seeds
-
-    def values(self, zs: Array) -> Array:
-        """Log-likelihood at many points (m, D) -> (m,)."""
-        params = np.concatenate([self.params(z) for z in zs], axis=1)
-        value = self.objective.likelihood.value(np.tile(self.subs, len(zs)), params)
-        return value.reshape(len(zs), -1).sum(axis=1)
-
-    def value_and_gradient(self, z: Array) -> tuple[float, Array]:
-        """Log-likelihood and its gradient in the entries."""
-        value, gradient, _ = self.objective.likelihood.scores(self.subs, self.params(z), self._seeds(z))
-        return float(value.sum()), self._gather(gradient)
-
-    def information(self, z: Array) -> Array:
-        """Expected information, (D, D)."""
-        return self._gather2(self.objective.likelihood.scores(self.subs, self.params(z), self._seeds(z))[2])
-
-    def second(self, z: Array, kind: str = "hessian") -> Array:
-        """Second derivatives (or, with kind "outer", the outer product of scores) in the entries, (D, D)."""
-        likelihood = self.objective.likelihood
-        if kind == "outer":
-            return self._gather2(likelihood.outer_scores(self.subs, self.params(z), self._seeds(z)))
-        _, gradient, second = likelihood.hessians(self.subs, self.params(z), self._seeds(z))
-        total, slopes = self._gather2(second), self._gather(gradient)
-        for k, p in enumerate(self.parameters):
-            if p.transform != "simplex" and np.isfinite(z[k]):
-                total[k, k] += slopes[k] * float(bend(p, np.asarray(from_coordinate(p, z[k]))))
-        return total
-
-    def _gather(self, gradient: Array) -> Array:
-        out = np.zeros(len(self.parameters))
-        for i in self.objective.free:
-            np.add.at(out, self.slot[i], gradient[i])
-        return out
-
-    def _gather2(self, second: Array) -> Array:
-        out = np.zeros((len(self.parameters),) * 2)
-        for i in self.objective.free:
-            for j in self.objective.free:
-                np.add.at(out, (self.slot[i], self.slot[j]), second[i, j])
-        return out
+        return np.flatnonzero([p.transform == "simplex" for p in self.parameters])
 
     @cached_property
     def ends(self) -> Array:
-        """The ends of each entry's range, (D, 2)."""
-        rows = [(p.low, p.high) if p.transform == "simplex" else to_coordinate(p, np.array([p.low, p.high])) for p in self.parameters]
+        """The ends of each entry's range in coordinates, (D, 2)."""
+        far = (-np.inf, np.inf)
+        rows = [far if p.transform == "simplex" else tuple(to_coordinate(p, np.array([p.low, p.high]))) for p in self.parameters]
         return np.array(rows, float)
 
-    def maximise(self, start: Array, optimizer: str, pinned: tuple[int, float] | None = None) -> tuple[Array, float]:
-        """Climb from a point; entries at an infinite limit stay there, a pinned one is held."""
-        start = start.copy()
-        held = ~np.isfinite(start)
-        if pinned is not None:
-            start[pinned[0]] = pinned[1]
-            held[pinned[0]] = True
-            self._rescale(start, pinned)
-        moving = np.flatnonzero(~held)
-        if not moving.size:
-            return start, float(self.values(start[None])[0])
-        simplex = [int(k) for k in np.flatnonzero(np.isin(moving, self.simplex))]
-        if pinned is not None and pinned[0] in self.simplex:
-            return self._pinned_share(start, pinned, optimizer)
+    def natural(self, z: Array, pivot: Index) -> Array:
+        """Natural values of the entries, (D, m)."""
+        out = np.stack([from_coordinate(p, row) if p.transform != "simplex" else row for p, row in zip(self.parameters, z, strict=True)])
+        if self.simplex.size:
+            out[self.simplex] = _shares(z[self.simplex], pivot - self.simplex[0])
+        return out
 
-        def part(z: Array) -> tuple[float, Array]:
-            full = start.copy()
-            full[moving] = z
-            value, gradient = self.value_and_gradient(full)
-            return value, gradient[moving]
+    def coordinates(self, natural: Array, pivot: Index) -> Array:
+        """The inverse of `natural`, (D, m)."""
+        out = natural.copy()
+        for k, p in enumerate(self.parameters):
+            if p.transform != "simplex":
+                out[k] = to_coordinate(p, natural[k])
+        if self.simplex.size:
+            with np.errstate(divide="ignore"):
+                out[self.simplex] = np.maximum(np.log(natural[self.simplex]), -_FAR)
+            here = np.arange(z_count(natural))
+            out[pivot, here] = np.clip(logit(natural[pivot, here]), -_FAR, _FAR)
+        return out
 
-        low, high = self.lower[moving], self.upper[moving]
-        begin = np.clip(start[moving], low, high)
-        z, value, _ = optimize.constrained(part, begin, list(zip(low, high, strict=True)), simplex, optimizer)
-        full = start.copy()
-        full[moving] = z
-        return full, value
+    def params(self, natural: Array) -> Array:
+        """All parameters of the sub-units at m points, (P, S * m), points slowest."""
+        s, m = len(self.subs), z_count(natural)
+        theta = np.repeat(np.array(self.objective.fixed, float)[:, None], s * m, axis=1)
+        for i in self.objective.free:
+            theta[i] = natural[self.slot[i]].T.ravel()
+        return theta
 
-    def _rescale(self, z: Array, pinned: tuple[int, float]) -> None:
-        """Make the other shares sum to what a pinned share leaves."""
-        others = [k for k in self.simplex if k != pinned[0]]
-        if pinned[0] in self.simplex:
-            total = z[others].sum()
-            z[others] = (1 - pinned[1]) * (z[others] / total if total > 1e-12 else 1 / len(others))
+    def value(self, pivot: Index, z: Array) -> Array:
+        """Log-likelihood, (m,)."""
+        return self.value_at(self.natural(z, pivot))
 
-    def _pinned_share(self, start: Array, pinned: tuple[int, float], optimizer: str) -> tuple[Array, float]:
-        """With one share held the others sum to 1 - held: rescaled so that the optimiser sees a plain simplex."""
-        k, held = pinned
-        left = 1.0 - held
-        others = [j for j in self.simplex if j != k]
-        if left <= 1e-12:
-            z = start.copy()
-            z[others] = 0.0
-            return z, float(self.values(z[None])[0])
-        moving = [j for j in range(len(start)) if j != k and np.isfinite(start[j])]
-        scale = np.array([left if j in others else 1.0 for j in moving])
+    def value_at(self, natural: Array) -> Array:
+        """Log-likelihood at natural values (D, m), (m,)."""
+        m = z_count(natural)
+        value = self.objective.likelihood.value(np.tile(self.subs, m), self.params(natural))
+        return np.asarray(value.reshape(m, -1).sum(axis=1))
 
-        def part(w: Array) -> tuple[float, Array]:
-            full = start.copy()
-            full[moving] = w * scale
-            value, gradient = self.value_and_gradient(full)
-            return value, gradient[moving] * scale
+    def scores(self, pivot: Index, z: Array, held: Array | None = None) -> tuple[Array, Array, Array]:
+        """Value (m,), gradient (D, m), expected information (D, D, m) in the coordinates; zero for held entries."""
+        natural = self.natural(z, pivot)
+        m = z_count(z)
+        theta = self.params(natural)
+        value, gradient, information = self.objective.likelihood.scores(np.tile(self.subs, m), theta, self._seeds(theta))
+        total = value.reshape(m, -1).sum(axis=1)
+        g, info = self._gather(gradient, m), self._gather2(information, m)
+        if self.simplex.size:
+            g, info = self._chain(z, pivot, g, info)
+        if held is not None:
+            g = np.where(held, 0.0, g)
+            info = np.where(held[:, None] | held[None], 0.0, info)
+        return total, g, info
 
-        bounds = [(self.lower[j], self.upper[j]) for j in moving]
-        simplex = [i for i, j in enumerate(moving) if j in others]
-        begin = np.clip(start[moving] / scale, *np.array(bounds).T)
-        w, value, _ = optimize.constrained(part, begin, bounds, simplex, optimizer)
-        full = start.copy()
-        full[moving] = w * scale
-        return full, value
+    def hessians(self, pivot: Index, z: Array, held: Array | None = None) -> tuple[Array, Array, Array]:
+        """As scores, with second derivatives; for problems without shares."""
+        natural = self.natural(z, pivot)
+        m = z_count(z)
+        theta = self.params(natural)
+        value, gradient, second = self.objective.likelihood.hessians(np.tile(self.subs, m), theta, self._seeds(theta))
+        g, h = self._gather(gradient, m), self._gather2(second, m)
+        for k, p in enumerate(self.parameters):
+            if p.transform != "simplex":
+                h[k, k] += g[k] * bend(p, np.where(np.isfinite(natural[k]), natural[k], 0.0))
+        if held is not None:
+            g = np.where(held, 0.0, g)
+            h = np.where(held[:, None] | held[None], 0.0, h)
+        return value.reshape(m, -1).sum(axis=1), g, h
+
+    def outer(self, natural: Array) -> Array:
+        """Sum of outer products of scores at one point (D,), by entry; shares in natural units, the others in coordinates."""
+        theta = self.params(natural[:, None])
+        return self._gather2(self.objective.likelihood.outer_scores(self.subs, theta, self._seeds(theta)), 1)[..., 0]
+
+    def _seeds(self, theta: Array) -> Array:
+        seeds = np.zeros_like(theta)
+        for i in self.objective.free:
+            p = self.objective.model.parameters[i]
+            seeds[i] = 1.0 if p.transform == "simplex" else slope(p, theta[i])
+        return seeds
+
+    def _gather(self, gradient: Array, m: int) -> Array:
+        out = np.zeros((len(self.parameters), m))
+        for i in self.objective.free:
+            np.add.at(out, self.slot[i], gradient[i].reshape(m, -1).T)
+        return out
+
+    def _gather2(self, second: Array, m: int) -> Array:
+        out = np.zeros((len(self.parameters),) * 2 + (m,))
+        for i in self.objective.free:
+            for j in self.objective.free:
+                np.add.at(out, (self.slot[i], self.slot[j]), second[i, j].reshape(m, -1).T)
+        return out
+
+    def _chain(self, z: Array, pivot: Index, g: Array, info: Array) -> tuple[Array, Array]:
+        """From derivatives in natural shares to derivatives in their coordinates."""
+        s = self.simplex
+        d, m = z.shape
+        jacobian = np.repeat(np.eye(d)[:, :, None], m, axis=2)
+        jacobian[np.ix_(s, s)] = _share_slopes(z[s], pivot - s[0])
+        return np.einsum("jkm,jm->km", jacobian, g), np.einsum("jkm,jlm,lnm->knm", jacobian, info, jacobian)
+
+
+def z_count(z: Array) -> int:
+    """Number of points in (D, m)."""
+    return int(z.shape[1])
+
+
+def _split(z: Array, pivot: Index) -> tuple[Array, Array]:
+    """The pivot's share (m,) and how the rest is divided (D, m), zero at the pivot."""
+    here = np.arange(z.shape[1])
+    rest = z.copy()
+    rest[pivot, here] = -np.inf
+    return expit(z[pivot, here]), softmax(rest, axis=0)
+
+
+def _shares(z: Array, pivot: Index) -> Array:
+    own, rest = _split(z, pivot)
+    shares = (1 - own) * rest
+    shares[pivot, np.arange(z.shape[1])] = own
+    return shares
+
+
+def _share_slopes(z: Array, pivot: Index) -> Array:
+    """d share_j / d z_k, (D, D, m)."""
+    own, rest = _split(z, pivot)
+    size, m = z.shape
+    here = np.arange(m)
+    out = (1 - own) * (rest[:, None] * np.eye(size)[:, :, None] - rest[:, None] * rest[None])
+    steep = own * (1 - own)
+    out[:, pivot, here] = -steep * rest
+    out[pivot, :, here] = 0.0
+    out[pivot, pivot, here] = steep
+    return np.asarray(out)
 
 
 def solve(
@@ -197,17 +213,15 @@ def solve(
     objective = bind(likelihood, fixed)
     n_units = int(layout.owner.max()) + 1
     uniform = np.bincount(layout.owner, uniform_loglik(likelihood.units), minlength=n_units)
-    totals = np.bincount(likelihood.units.owner, likelihood.units.counts.sum(axis=1), minlength=len(layout.owner))
+    totals = likelihood.units.total(likelihood.units.counts.sum(axis=1))
     parts = []
     for u in range(n_units):
         problem, entries = _problem(objective, layout, u)
         n = float(totals[layout.owner == u].sum())
-        parts.append(_solve_unit(problem, layout.key[entries], u, float(uniform[u]), n, options))
+        parts.append(_solve_unit(problem, layout.parameter[entries], layout.key[entries], u, float(uniform[u]), n, options))
         if progress is not None:
             progress(u + 1, n_units)
-    from levelkit.inference.solved import _join
-
-    return _join(parts)
+    return join(parts)
 
 
 def _problem(objective: Objective, layout: Layout, u: int) -> tuple[Problem, Index]:
@@ -216,215 +230,263 @@ def _problem(objective: Objective, layout: Layout, u: int) -> tuple[Problem, Ind
     slot = layout.slot[:, subs] - entries[0]
     parameters = tuple(objective.model.parameters[i] for i in layout.parameter[entries])
     reference = float(surfaces.reference_ranges(objective)[subs].max())
-    lower, upper = np.zeros(len(entries)), np.ones(len(entries))
+    lower, upper = np.full(len(entries), -_FAR), np.full(len(entries), _FAR)
     for k, p in enumerate(parameters):
         if p.transform != "simplex":
             ax = surfaces.axis(p, 2)
             shift = float(ax.shift(np.array([reference]))[0])
             lower[k], upper[k] = ax.lower + shift, ax.upper + shift
-    return Problem(objective, subs, slot, parameters, entries, lower, upper), entries
+    return Problem(objective, subs, slot, parameters, lower, upper), entries
 
 
 def _starts(problem: Problem) -> Array:
-    """Points to climb from, (m, D): from the surfaces of the sub-units if they have any, and a spread of points."""
+    """Points to climb from, (D, m): peaks of the sub-units' surfaces if they have any, and a spread of points over the spans."""
     d = len(problem.parameters)
-    spread = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(20090101)).random(_SOBOL)
-    z = np.empty((_SOBOL, d))
+    spread = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(2009)).random(_SOBOL).T
+    z = np.empty((d, _SOBOL))
     for k, p in enumerate(problem.parameters):
         if p.transform == "simplex":
-            z[:, k] = -np.log(spread[:, k] + 1e-12)
+            z[k] = np.log(-np.log(spread[k] + 1e-12) + 1e-12)
         else:
             shift = problem.lower[k] - surfaces.axis(p, 2).lower
             first, last = to_coordinate(p, np.array(p.span)) + shift
-            z[:, k] = np.clip(first + spread[:, k] * (last - first), problem.lower[k], problem.upper[k])
-    members = problem.simplex
-    if members:
-        z[:, members] /= z[:, members].sum(axis=1, keepdims=True)
-    return np.concatenate([_surface_starts(problem), z])
+            z[k] = np.clip(first + spread[k] * (last - first), problem.lower[k], problem.upper[k])
+    return np.concatenate([_surface_starts(problem), z], axis=1)
 
 
 def _surface_starts(problem: Problem) -> Array:
     """If one of two parameters is shared by all sub-units: peaks of the sum over sub-units of the profile over the other."""
     objective, d = problem.objective, len(problem.parameters)
-    none = np.zeros((0, d))
-    if len(objective.free) != 2 or problem.simplex:
+    none = np.zeros((d, 0))
+    if len(objective.free) != 2 or problem.simplex.size:
         return none
     shared = [a for a, i in enumerate(objective.free) if len(np.unique(problem.slot[i])) == 1]
     if not shared:
         return none
     a = shared[0]
     base = surfaces.grid(objective)
-    reference = np.full(len(base.reference), base.reference[problem.subs].max())
-    grid = surfaces.Grid(objective, base.axes, reference)
+    grid = surfaces.Grid(objective, base.axes, np.full(len(base.reference), base.reference[problem.subs].max()))
     read = surfaces.read(grid, surfaces.Tables(grid), problem.subs)
     curve = read.profile[a].sum(axis=0)
     padded = np.concatenate([[-np.inf], curve, [-np.inf]])
     peaks = np.flatnonzero((curve >= padded[:-2]) & (curve >= padded[2:]))
-    peaks = peaks[np.argsort(-curve[peaks])][:_STARTS]
-    z = np.zeros((len(peaks), d))
+    peaks = peaks[np.argsort(-curve[peaks], kind="stable")][:_STARTS]
+    z = np.zeros((d, len(peaks)))
     own, other = objective.free[a], objective.free[1 - a]
-    shift = [float(ax.shift(reference[:1])[0]) for ax in grid.axes]
-    for row, node in enumerate(peaks):
-        z[row, problem.slot[own]] = grid.axes[a].nodes[node] + shift[a]
-        z[row, problem.slot[other]] = grid.axes[1 - a].nodes[read.ridge[a][:, node]] + shift[1 - a]
-    return np.clip(z, problem.lower, problem.upper)
+    shift = [float(ax.shift(grid.reference[:1])[0]) for ax in grid.axes]
+    for column, node in enumerate(peaks):
+        z[problem.slot[own], column] = grid.axes[a].nodes[node] + shift[a]
+        z[problem.slot[other], column] = grid.axes[1 - a].nodes[read.ridge[a][:, node]] + shift[1 - a]
+    return np.clip(z, problem.lower[:, None], problem.upper[:, None])
 
 
-def _solve_unit(problem: Problem, keys: Index, u: int, uniform: float, n: float, options: Options) -> Solved:
+def _climb(problem: Problem, pivot: Index, z: Array, held: Array | None, options: Options, steps: int = 80) -> tuple[Array, Array]:
+    m = z_count(z)
+    lower, upper = np.repeat(problem.lower[:, None], m, axis=1), np.repeat(problem.upper[:, None], m, axis=1)
+    if options.optimizer == "newton":
+        z, value = optimize.climb(problem, pivot, z, lower, upper, held, steps)
+        if problem.simplex.size:
+            return z, value
+        return optimize.polish(problem, pivot, z, value, lower, upper, held, steps)
+    return optimize.one_by_one(problem, pivot, z, lower, upper, held, options.optimizer)
+
+
+def _solve_unit(problem: Problem, parameter: Index, keys: Index, u: int, uniform: float, n: float, options: Options) -> Solved:
     starts = _starts(problem)
-    order = np.argsort(-problem.values(starts), kind="stable")[:_STARTS]
-    climbed = [_snap(problem, *problem.maximise(starts[i], options.optimizer)) for i in order]
-    climbed.sort(key=lambda c: -c[1])
-    z, value = climbed[0]
+    first = int(problem.simplex[0]) if problem.simplex.size else 0
+    pivots = np.full(z_count(starts), first)
+    order = np.argsort(-problem.value(pivots, starts), kind="stable")[:_STARTS]
+    z, value = _climb(problem, pivots[order], starts[:, order], None, options)
+    natural, value = _snap(problem, problem.natural(z, pivots[order]), value)
+    rank = np.argsort(-value, kind="stable")
+    natural, value = natural[:, rank], value[rank]
     fall = intervals.drop(options.interval)
-    rivals = _distinct([c for c in climbed[1:] if c[1] >= value - fall], z)
-    d = len(z)
-    edge = (z <= problem.ends[:, 0] + 1e-7) | (z >= problem.ends[:, 1] - 1e-7)
-    inside = np.isfinite(z) & ~edge
-    ridge = _ridge(problem, starts, z, edge, n)
-    nothing = value <= uniform + NOTHING
-    low, high = np.full(d, np.nan), np.full(d, np.nan)
-    spans = np.zeros(d, bool)
-    for k in range(d):
-        low[k], high[k], spans[k] = _ends(problem, z, value, k, fall, options)
+    rivals = _distinct(problem, natural, value, fall)
+    best, top, d = natural[:, 0], float(value[0]), len(natural)
+    low_end, high_end = (np.array([getattr(p, side) for p in problem.parameters]) for side in ("low", "high"))
+    edge = (best <= low_end + _NIL) | (best >= high_end * (1 - 1e-9))
+    ridge = _ridge(problem, starts[:, -5:], best, edge, n)
+    nothing = top <= uniform + NOTHING
+    low, high, spans = _profile_ends(problem, best, top, fall, options)
     status = judge(
-        edge=edge[:, None], spans=spans[:, None], ridge=ridge[:, None], nothing=np.array([nothing]), rivals=np.array([len(rivals) > 0])
+        edge=edge[:, None], spans=spans[:, None], ridge=ridge[:, None], nothing=np.array([nothing]), rivals=np.array([rivals.size > 0])
     )[:, 0]
-    natural = problem.natural(z)
-    se = _errors(problem, z, inside & ~ridge, options.errors)
-    capped = edge & np.isfinite(problem.ends[:, 1]) & (z >= problem.ends[:, 1] - 1e-7) & np.array([p.transform == "log" for p in problem.parameters])
+    capped = edge & np.isfinite(high_end) & (best >= high_end * (1 - 1e-9)) & (high_end > 1)
     flag = lambda b: np.array([bool(b)])  # noqa: E731
+    subs = problem.params(natural[:, :1])
     return Solved(
         unit=np.full(d, u),
-        parameter=np.array([problem.objective.model.parameters.index(p) for p in problem.parameters]),
+        parameter=parameter,
         key=keys,
-        estimate=np.where(ridge | nothing, np.nan, natural),
-        se=np.where(status == Status.FLAT, np.nan, se),
-        low=low if options.intervals else np.full(d, np.nan),
-        high=high if options.intervals else np.full(d, np.nan),
+        estimate=np.where(ridge | nothing, np.nan, best),
+        se=np.where(status == Status.FLAT, np.nan, _errors(problem, best, ~edge & ~ridge, options.errors)),
+        low=low,
+        high=high,
         status=status,
-        value=np.array([value]),
-        tried=np.array([len(starts)]),
+        value=value[:1],
+        tried=np.array([z_count(starts)]),
         ridge=flag(ridge.any()),
         nothing=flag(nothing),
         jump=flag(False),
         gaps=flag(False),
         capped=flag(capped.any()),
-        params=problem.params(z),
-        rival_unit=np.full(len(rivals), u),
-        rival_params=np.stack([problem.params(r[0])[:, 0] for r in rivals], axis=1) if rivals else np.zeros((len(problem.objective.fixed), 0)),
-        rival_value=np.array([r[1] for r in rivals]),
+        params=subs,
+        rival_unit=np.full(rivals.size, u),
+        rival_params=problem.params(natural[:, rivals])[:, :: len(problem.subs)] if rivals.size else np.zeros((len(subs), 0)),
+        rival_value=value[rivals],
     )
 
 
-def _snap(problem: Problem, z: Array, value: float) -> tuple[Array, float]:
-    """Move an entry to its infinite limit, or a share to zero, where that is as good."""
-    z = z.copy()
-    for k in range(len(z)):
-        for limit in problem.ends[k]:
-            if problem.parameters[k].transform == "simplex" or np.isfinite(limit):
-                continue
-            trial = z.copy()
+def _snap(problem: Problem, natural: Array, value: Array) -> tuple[Array, Array]:
+    """Move an entry to its limit, or a tiny share to zero, where that is as good."""
+    natural, value = natural.copy(), value.copy()
+    for k, p in enumerate(problem.parameters):
+        limits = (0.0,) if p.transform == "simplex" else tuple(v for v in (p.low, p.high) if v in (0.0, 1.0) or np.isinf(v))
+        for limit in limits:
+            trial = natural.copy()
             trial[k] = limit
-            v = float(problem.values(trial[None])[0])
-            if v >= value - 1e-7:
-                z, value = trial, v
-    return z, value
+            if p.transform == "simplex":
+                trial[problem.simplex] /= np.maximum(trial[problem.simplex].sum(axis=0), 1e-300)
+            v = problem.value_at(trial)
+            won = v >= value - 1e-7
+            natural[:, won], value[won] = trial[:, won], v[won]
+    return natural, value
 
 
-def _distinct(others: list[tuple[Array, float]], z: Array) -> list[tuple[Array, float]]:
-    kept: list[tuple[Array, float]] = []
-    for point, value in others:
+def _distinct(problem: Problem, natural: Array, value: Array, fall: float) -> Index:
+    """Points within the drop of the best one that are elsewhere, best first."""
+    scaled = natural.copy()
+    for k, p in enumerate(problem.parameters):
+        if p.transform == "log":
+            with np.errstate(divide="ignore"):
+                scaled[k] = np.log(natural[k])
+    kept = [0]
+    for j in range(1, len(value)):
+        if value[j] < value[0] - fall:
+            break
         with np.errstate(invalid="ignore"):
-            far = all(np.max(np.where(point == k, 0.0, np.abs(point - k))) > _APART for k in [z, *[p for p, _ in kept]])
-        if far:
-            kept.append((point, value))
-    return kept
+            gaps = [np.where(scaled[:, j] == scaled[:, i], 0.0, np.abs(scaled[:, j] - scaled[:, i])).max() for i in kept]
+        if min(gaps) > _APART:
+            kept.append(j)
+    return np.array(kept[1:], int)
 
 
-def _free_directions(problem: Problem, inside: Array) -> Array:
-    """Orthonormal basis (D, r) of the directions in which the interior entries may move."""
+def _directions(problem: Problem, inside: Array) -> Array:
+    """Orthonormal basis (D, r) of the directions in which the entries marked may move, shares summing to one."""
     movable = np.flatnonzero(inside)
     basis = np.eye(len(inside))[:, movable]
-    shares = np.array([k in problem.simplex for k in movable], dtype=float)
+    shares = np.isin(movable, problem.simplex).astype(float)
     if shares.any():
-        _, _, rows = np.linalg.svd(shares[None])
-        basis = basis @ rows[1:].T
+        basis = basis @ np.linalg.svd(shares[None])[2][1:].T
     return basis
 
 
-def _ridge(problem: Problem, starts: Array, z: Array, edge: Array, n: float) -> Array:
+def _ridge(problem: Problem, spots: Array, best: Array, edge: Array, n: float) -> Array:
     """Entries that the unit's games cannot tell at all, or that do not matter at the optimum."""
-    basis = _free_directions(problem, np.ones(len(z), bool))
-    spots = starts[-5:]
-    reduced = np.stack([basis.T @ problem.information(spot) @ basis for spot in spots])
-    void = void_directions_of(basis, reduced)
-    void &= ~edge.all()
-    idle = np.isfinite(z) & ~edge & (np.diag(problem.information(z)) < 1e-12 * n)
+    first = int(problem.simplex[0]) if problem.simplex.size else 0
+    here = problem.natural(spots, np.full(z_count(spots), first))
+    basis = _directions(problem, np.ones(len(best), bool))
+    reduced = np.stack([basis.T @ _natural_information(problem, point) @ basis for point in here.T])
+    rotated = void_directions(reduced[..., None])[:, 0]
+    void = (np.abs(basis[:, rotated]) > 1e-3).any(axis=1) & ~edge.all()
+    idle = ~edge & (np.diag(_natural_information(problem, best)) < 1e-12 * n)
     return np.asarray(void | idle)
 
 
-def void_directions_of(basis: Array, reduced: Array) -> Array:
-    """Entries that load on void directions, when only combinations in the columns of `basis` may move."""
-    rotated = void_directions(reduced[..., None])[:, 0]
-    return np.asarray((np.abs(basis[:, rotated]) > 1e-3).any(axis=1))
+def _natural_information(problem: Problem, natural: Array) -> Array:
+    """Expected information at one point; shares in natural units, the others in coordinates, (D, D)."""
+    theta = problem.params(natural[:, None])
+    information = problem.objective.likelihood.scores(problem.subs, theta, problem._seeds(theta))[2]
+    return problem._gather2(information, 1)[..., 0]
 
 
-def _errors(problem: Problem, z: Array, inside: Array, kind: str) -> Array:
-    basis = _free_directions(problem, inside)
-    se = np.full(len(z), np.nan)
+def _errors(problem: Problem, best: Array, inside: Array, kind: str) -> Array:
+    """Standard errors in natural units, (D,)."""
+    basis = _directions(problem, inside)
+    none = np.full(len(best), np.nan)
     if not basis.shape[1]:
-        return se
-    curvature = basis.T @ -problem.second(z) @ basis
+        return none
+    pivot = np.array([int(problem.simplex[0]) if problem.simplex.size else 0])
+    z = problem.coordinates(best[:, None], pivot)
+    curvature = -(basis.T @ _second(problem, best, z) @ basis)
     if not np.isfinite(curvature).all() or np.linalg.eigvalsh(curvature).min() <= 0:
-        return se
+        return none
     covariance = np.linalg.inv(curvature)
     if kind == "sandwich":
-        covariance = covariance @ basis.T @ problem.second(z, "outer") @ basis @ covariance
-    se = np.sqrt(np.diag(basis @ covariance @ basis.T)) * problem.slopes(z)
+        covariance = covariance @ basis.T @ problem.outer(best) @ basis @ covariance
+    slopes = np.array([1.0 if p.transform == "simplex" else float(slope(p, v)) for p, v in zip(problem.parameters, best, strict=True)])
+    se = np.sqrt(np.diag(basis @ covariance @ basis.T)) * slopes
     return np.where(inside, se, np.nan)
 
 
-def _ends(problem: Problem, z: Array, value: float, k: int, fall: float, options: Options) -> tuple[float, float, bool]:
-    """Ends of the profile set of entry k in natural units, and whether it covers the whole range."""
-    p = problem.parameters[k]
-    natural = [np.nan, np.nan]
-    open_ends = [False, False]
-    for side, sign in ((0, -1), (1, 1)):
-        limit = problem.ends[k, side]
-        h = lambda at, warm: _held(problem, warm, k, at, options)  # noqa: E731
-        if z[k] == limit or _held(problem, z, k, limit, options)[1] >= value - fall:
-            open_ends[side] = True
-            natural[side] = float(p.low if side == 0 else (p.high if p.transform != "log" else np.inf))
-            continue
-        if not options.intervals:
-            continue
-        wall = problem.lower[k] if side == 0 else problem.upper[k]
-        inner = z[k] if np.isfinite(z[k]) else (problem.upper[k] if side == 0 else problem.lower[k])
-        step, warm, outer = (0.05 if p.transform == "simplex" else 0.25), z, None
-        for _ in range(30):
-            trial = inner + sign * step
-            trial = max(trial, wall) if side == 0 else min(trial, wall)
-            point, v = h(trial, warm)
-            if v < value - fall:
-                outer = trial
-                break
-            inner, warm, step = trial, point, step * 1.7
-            if trial == wall:
-                break
-        if outer is not None:
-            for _ in range(18):
-                middle = (inner + outer) / 2
-                point, v = h(middle, warm)
-                if v >= value - fall:
-                    inner, warm = middle, point
-                else:
-                    outer = middle
-                if abs(v - value + fall) < 1e-4 or abs(outer - inner) < 2e-5:
-                    break
-        natural[side] = float(inner if p.transform == "simplex" else from_coordinate(p, np.asarray(inner)))
-    return natural[0], natural[1], all(open_ends)
+def _second(problem: Problem, best: Array, z: Array) -> Array:
+    theta = problem.params(best[:, None])
+    _, gradient, second = problem.objective.likelihood.hessians(problem.subs, theta, problem._seeds(theta))
+    total, g = problem._gather2(second, 1)[..., 0], problem._gather(gradient, 1)[:, 0]
+    for k, p in enumerate(problem.parameters):
+        if p.transform != "simplex" and np.isfinite(z[k, 0]):
+            total[k, k] += g[k] * float(bend(p, best[k]))
+    return total
 
 
-def _held(problem: Problem, start: Array, k: int, at: float, options: Options) -> tuple[Array, float]:
-    return problem.maximise(start, options.optimizer, (k, float(at)))
+def _profile_ends(problem: Problem, best: Array, top: float, fall: float, options: Options) -> tuple[Array, Array, Array]:
+    """Ends of every entry's profile set in natural units (D,), and whether it covers the whole range; all ends at once."""
+    d = len(best)
+    entry, side = np.repeat(np.arange(d), 2), np.tile([0, 1], d)
+    sign = np.where(side == 1, 1.0, -1.0)
+    pivot = np.where(np.isin(entry, problem.simplex), entry, problem.simplex[0] if problem.simplex.size else 0)
+    warm = problem.coordinates(np.repeat(best[:, None], 2 * d, axis=1), pivot)
+    here = np.arange(2 * d)
+    lower, upper = problem.lower[entry], problem.upper[entry]
+    limit = problem.ends[entry, side]
+
+    def held_at(which: Index, at: Array) -> Array:
+        z = warm[:, which].copy()
+        z[entry[which], np.arange(len(which))] = at
+        held = np.zeros(z.shape, bool)
+        held[entry[which], np.arange(len(which))] = True
+        z, v = _climb(problem, pivot[which], z, held, options, 30)
+        keep = np.isfinite(at)
+        warm[:, which[keep]] = z[:, keep]
+        return v - (top - fall)
+
+    at_limit = warm[entry, here] == limit
+    at_limit |= (side == 1) & np.isfinite(limit) & (best[entry] >= np.array([problem.parameters[k].high for k in entry]) * (1 - 1e-9))
+    todo = np.flatnonzero(~at_limit)
+    before = warm.copy()
+    open_end = at_limit.copy()
+    open_end[todo] = held_at(todo, limit[todo]) >= 0
+    warm[:] = before
+    inner = np.clip(warm[entry, here], lower, upper)
+    outer = np.full(2 * d, np.nan)
+    spans = open_end.reshape(d, 2).all(axis=1)
+    low_high = np.full((2, d), np.nan)
+    if options.intervals:
+        todo, step = np.flatnonzero(~open_end), np.full(2 * d, 0.25)
+        for _ in range(40):
+            if not todo.size:
+                break
+            trial = np.clip(inner[todo] + sign[todo] * step[todo], lower[todo], upper[todo])
+            h = held_at(todo, trial)
+            inside = h >= 0
+            walls = inside & (trial == np.where(side[todo] == 0, lower[todo], upper[todo]))
+            inner[todo[inside]] = trial[inside]
+            outer[todo[~inside]] = trial[~inside]
+            step[todo] *= 1.7
+            todo = todo[inside & ~walls]
+        todo = np.flatnonzero(~open_end & np.isfinite(outer))
+        for _ in range(20):
+            if not todo.size:
+                break
+            middle = (inner[todo] + outer[todo]) / 2
+            h = held_at(todo, middle)
+            inner[todo[h >= 0]], outer[todo[h < 0]] = middle[h >= 0], middle[h < 0]
+            todo = todo[(np.abs(h) > 1e-4) & (np.abs(outer[todo] - inner[todo]) > 2e-5)]
+        for j in here:
+            p = problem.parameters[entry[j]]
+            if open_end[j]:
+                end = p.low if side[j] == 0 else (np.inf if p.transform == "log" else p.high)
+            else:
+                end = float(expit(inner[j]) if p.transform == "simplex" else from_coordinate(p, inner[j]))
+            low_high[side[j], entry[j]] = end
+    return low_high[0], low_high[1], spans

@@ -63,7 +63,7 @@ class Options:
     interval: float = 0.95
     intervals: bool = True
     errors: str = "observed"
-    optimizer: str = "scipy"
+    optimizer: str = "newton"
 
 
 def solve(likelihood: Likelihood, fixed: dict[str, float], options: Options, progress: Progress | None = None) -> Solved:
@@ -83,7 +83,7 @@ def solve(likelihood: Likelihood, fixed: dict[str, float], options: Options, pro
         parts.append(_solve_chunk(grid, tables, edge, unit, uniform[unit], options))
         if progress is not None:
             progress(int(unit[-1]) + 1, n_units)
-    return _join(parts)
+    return join(parts)
 
 
 def bind(likelihood: Likelihood, fixed: dict[str, float]) -> Objective:
@@ -233,7 +233,7 @@ def _nothing_free(objective: Objective, m: int) -> Solved:
     )  # fmt: skip
 
 
-def _join(parts: list[Solved]) -> Solved:
+def join(parts: list[Solved]) -> Solved:
     if len(parts) == 1:
         return parts[0]
     return Solved(**{f.name: np.concatenate([getattr(p, f.name) for p in parts], axis=-1) for f in fields(Solved)})
