@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+import nashpy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -72,16 +73,32 @@ def test_equilibria_of_the_study_games() -> None:
 
 
 def test_published_equilibria_of_the_eleven_twenty_games() -> None:
-    basic = equilibria(game("eleven_twenty_basic"))
-    np.testing.assert_allclose(
-        basic.profiles[0][0], [0, 0, 0, 0, 0.25, 0.25, 0.2, 0.15, 0.1, 0.05], atol=1e-12
-    )
-    assert (len(basic), basic.complete) == (1, False)
-    assert basic.note == "pure and symmetric equilibria only: the game is 10x10"
-    cycle = equilibria(game("eleven_twenty_cycle"))
-    np.testing.assert_allclose(cycle.profiles[0][0], basic.profiles[0][0], atol=1e-12)
-    costless = equilibria(game("eleven_twenty_costless"))
-    np.testing.assert_allclose(costless.profiles[0][0], [0, 0, 0, 0.1] + [0.15] * 6, atol=1e-12)
+    # the article prints the one symmetric equilibrium; there are others in which the two play differently
+    for version, printed in (
+        ("basic", [0, 0, 0, 0, 0.25, 0.25, 0.2, 0.15, 0.1, 0.05]),
+        ("cycle", [0, 0, 0, 0, 0.25, 0.25, 0.2, 0.15, 0.1, 0.05]),
+        ("costless", [0, 0, 0, 0.1, 0.15, 0.15, 0.15, 0.15, 0.15, 0.15]),
+    ):
+        found = equilibria(game(f"eleven_twenty_{version}"))
+        ((mix, same),) = found.symmetric
+        np.testing.assert_allclose(mix, printed, atol=1e-12)
+        np.testing.assert_allclose(same, printed, atol=1e-12)
+        assert found.complete
+        assert len(found) > 1
+        assert all(max(regrets(found.game, profile)) < 1e-9 for profile in found)
+
+
+def test_large_games_get_what_can_be_had() -> None:
+    size = 12
+    pennies = Game.bimatrix("large", np.eye(size), 1 - np.eye(size))
+    found = equilibria(pennies)
+    assert (len(found), found.complete) == (0, False)
+    assert found.note == "pure equilibria only: the game is 12x12"
+    request = np.add.outer(np.arange(11.0, 11 + size), np.zeros(size)) + 20 * np.eye(size, k=1)
+    found = equilibria(Game.symmetric("request", request))
+    assert (len(found.symmetric), len(found), found.complete) == (1, 1, False)
+    assert found.note == "pure and symmetric equilibria only: the game is 12x12"
+    np.testing.assert_allclose(found.profiles[0][0][-6:], [0.25, 0.25, 0.2, 0.15, 0.1, 0.05], atol=1e-12)
 
 
 def test_published_equilibria_of_selten_and_chmura() -> None:
@@ -108,12 +125,23 @@ def test_equilibria_of_a_coordination_game() -> None:
 def test_a_continuum_is_flagged() -> None:
     found = equilibria(Game.bimatrix("d", [[1, 1], [1, 0]], [[1, 0], [0, 0]]))
     assert found.degenerate
-    assert found.note.startswith("degenerate: there may be a continuum")
+    assert found.note == "degenerate: mixtures of the equilibria listed may be equilibria too"
     assert ("0", "0") in found.pure
-    assert equilibria(game("rpc_cmp")).degenerate  # clones
+    clones = equilibria(game("rpc_cmp"))  # U and L with either clone on either side
+    assert (len(clones), clones.degenerate, clones.complete) == (4, True, True)
     flat = equilibria(Game.bimatrix("flat", np.zeros((2, 2)), np.zeros((2, 2))))
     assert flat.degenerate
     assert len(flat.pure) == 4
+
+
+def test_supports_of_unequal_size_are_found() -> None:
+    # player 1's third action has two best replies, 1 and 3; values of nashpy's vertex enumeration
+    first = [[2, 6, 5, 5], [7, 5, 7, 1], [3, 5, 5, 7], [1, 1, 6, 9]]
+    second = [[1, 0, 7, 7], [4, 3, 9, 2], [0, 8, 6, 8], [0, 6, 9, 3]]
+    found = equilibria(Game.bimatrix("u", first, second))
+    assert (len(found), found.degenerate) == (4, True)
+    mixes = [y.tolist() for x, y in found if x.tolist() == [0, 0, 1, 0]]
+    assert mixes == [pytest.approx([0, 1 / 3, 0, 2 / 3]), pytest.approx([0, 2 / 3, 0, 1 / 3])]
 
 
 def test_more_than_two_agents_get_pure_equilibria_and_a_word_on_it() -> None:
@@ -143,11 +171,22 @@ def test_equilibria_are_equilibria_and_include_all_pure_ones(one: Game) -> None:
         assert len(found) % 2 == 1, "a regular game has an odd number of equilibria"
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.tuples(st.integers(2, 4), st.integers(2, 4)))
+def test_all_equilibria_of_generic_games_against_nashpy(seed: int, shape: tuple[int, int]) -> None:
+    first, second = np.random.default_rng(seed).normal(size=(2, *shape))
+    theirs = list(nashpy.Game(first, second).vertex_enumeration())
+    mine = equilibria(Game.bimatrix("g", first, second))
+    assert not mine.degenerate
+    assert len(mine) == len(theirs)
+    for one in theirs:
+        close = [all(np.allclose(a, b, atol=1e-8) for a, b in zip(one, other, strict=True)) for other in mine]
+        assert sum(close) == 1
+
+
 @settings(max_examples=40, deadline=None)
 @given(whole_games(9), st.sampled_from([1e-6, 0.3, 1e6]), st.sampled_from([0.0, -7.3, 1e3]))
 def test_equilibria_do_not_depend_on_the_unit_of_payoff(one: Game, factor: float, shift: float) -> None:
-    if equilibria(one).degenerate:
-        return
     other = Game.bimatrix("o", one.payoffs[0] * factor + shift * factor, one.payoffs[1] * factor)
     mine, theirs = equilibria(one), equilibria(other)
     assert len(mine) == len(theirs)
@@ -168,7 +207,7 @@ def test_best_responses_take_labels_mixes_and_mappings() -> None:
     assert best_responses(eleven, 2, "11") == {"20"}
     assert best_responses(eleven, "player 1", {"player 2": "15"}) == {"14"}
     assert best_responses(eleven, 1, [None, "15"]) == {"14"}
-    assert best_responses(eleven, 1, equilibria(eleven).profiles[0]) == {"15", "16", "17", "18", "19", "20"}
+    assert best_responses(eleven, 1, equilibria(eleven).symmetric[0]) == {"15", "16", "17", "18", "19", "20"}
     assert best_responses(game("stag_hunt_asymmetric"), 1, [0.5, 0.5]) == {"stag", "hare"}
     assert best_responses(game("stag_hunt_asymmetric"), 2, [0.5, 0.5]) == {"hare"}
 

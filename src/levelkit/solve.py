@@ -5,9 +5,8 @@ Pure functions of a `Game`; knows no models and no data. Ties are judged relativ
 
 from __future__ import annotations
 
-import itertools
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +15,10 @@ import numpy as np
 from levelkit.errors import UsageError
 from levelkit.gamechecks import clean_mix
 from levelkit.games import Game
+from levelkit.polytopes import TIE, self_indifferent, vertices
 
-TIE = 1e-9
-"""Payoffs closer than this share of the game's payoff range count as equal."""
-
-MOST_SUPPORT_PAIRS = 20_000
-"""Support enumeration is complete up to this many pairs of supports (a 7x7 game has 16,129)."""
+MOST_SUPPORTS = 200_000
+"""Most supports, or pairs of one size, that are tried; a 10x10 game has 184,755 pairs."""
 
 Profile = tuple[np.ndarray, ...]
 Beliefs = Any  # per player: probabilities or an action's label; see `best_responses`
@@ -31,9 +28,9 @@ Beliefs = Any  # per player: probabilities or an action's label; see `best_respo
 class Equilibria:
     """Nash equilibria of a game: `profiles`, each one probability vector per agent, pure ones first.
 
-    complete: whether all that support enumeration can find were looked for. degenerate: whether some
-    equilibrium has more best replies than its support has actions, so that there may be a continuum of which
-    only some points are listed. note: what is missing, in plain words, or "".
+    complete: whether all are listed (in a degenerate game all extreme ones, of which others are mixtures).
+    degenerate: whether some equilibrium has more best replies than the other's support has actions, so that
+    there may be a continuum. note: what is missing, in plain words, or "".
     """
 
     game: Game
@@ -47,6 +44,13 @@ class Equilibria:
 
     def __iter__(self) -> Iterator[Profile]:
         return iter(self.profiles)
+
+    @property
+    def symmetric(self) -> tuple[Profile, ...]:
+        """The equilibria in which all agents play alike; none unless the game is symmetric."""
+        if not self.game.symmetric:
+            return ()
+        return tuple(one for one in self.profiles if np.allclose(one[0], one[1], atol=1e-9))
 
     @property
     def pure(self) -> tuple[tuple[str, ...], ...]:
@@ -144,15 +148,18 @@ def pure_equilibria(game: Game) -> tuple[tuple[str, ...], ...]:
 
 
 def equilibria(game: Game) -> Equilibria:
-    """Nash equilibria: all that support enumeration finds in a two-player game, else the pure ones.
+    """Nash equilibria: all extreme ones of a two-player game, else the pure ones.
 
-    Two-player games with more than 20,000 pairs of supports (8x8 and larger) get their pure equilibria and,
-    if the game is symmetric, the symmetric ones; `complete` and `note` say so.
+    Two-player games beyond about 10x10 get their pure equilibria and, if the game is symmetric and has at
+    most 17 actions, the symmetric ones; `complete` and `note` say so. Every equilibrium listed is verified.
+    Method: pairs of vertices of the two best-reply polytopes (Avis, Rosenberg, Savani and von Stengel 2010).
     """
+    if game.n_players == 2 and math.comb(sum(game.shape), game.shape[0]) <= MOST_SUPPORTS:
+        return _result(game, _extreme(game), complete=True)
     pure = [
         tuple(
-            np.eye(size)[game.action_index(i + 1, label)]
-            for i, (size, label) in enumerate(zip(game.shape, one, strict=True))
+            np.eye(size)[labels.index(label)]
+            for size, labels, label in zip(game.shape, game.actions, one, strict=True)
         )
         for one in pure_equilibria(game)
     ]
@@ -160,68 +167,51 @@ def equilibria(game: Game) -> Equilibria:
         return _result(game, pure, complete=True)
     if game.n_players > 2:
         return _result(game, pure, False, f"pure equilibria only: the game has {game.n_players} agents")
-    rows, cols = game.shape
-    if (2**rows - 1) * (2**cols - 1) <= MOST_SUPPORT_PAIRS:
-        return _result(game, pure + _by_supports(game), complete=True)
-    if game.symmetric:
-        note = f"pure and symmetric equilibria only: the game is {rows}x{cols}"
-        return _result(game, pure + _symmetric_by_supports(game), False, note)
-    return _result(game, pure, False, f"pure equilibria only: the game is {rows}x{cols}")
+    size = "x".join(map(str, game.shape))
+    if game.symmetric and 2 ** game.shape[0] <= MOST_SUPPORTS:
+        note = f"pure and symmetric equilibria only: the game is {size}"
+        return _result(game, [*pure, *_symmetric(game)], False, note)
+    return _result(game, pure, False, f"pure equilibria only: the game is {size}")
 
 
-def _by_supports(game: Game) -> list[Profile]:
-    import nashpy
-
-    # nashpy compares payoffs exactly, so it gets them on a common scale, where its tolerance has a meaning
-    scale = game.payoff_range or 1.0
-    lowest = min(float(own.min()) for own in game.payoffs)
-    first, second = ((own - lowest) / scale for own in game.payoffs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # "degenerate": `_result` finds that out itself
-        found = list(nashpy.Game(first, second).support_enumeration(tol=1e-12))
-    return [(np.asarray(one), np.asarray(other)) for one, other in found]
+def _extreme(game: Game) -> list[Profile]:
+    """All pairs of vertices that are best replies to each other, by size of support."""
+    first, second = game.payoffs
+    xs, replies_to_x = vertices(second.T, game.payoff_range)
+    ys, replies_to_y = vertices(first, game.payoff_range)
+    # x may only use best replies to y, and the other way round
+    misfits = (xs > 0).astype(int) @ ~replies_to_y.T + ~replies_to_x @ (ys > 0).astype(int).T
+    pairs = [(xs[i].copy(), ys[j].copy()) for i, j in np.argwhere(misfits == 0)]
+    return sorted(pairs, key=_by_support)
 
 
-def _symmetric_by_supports(game: Game) -> list[Profile]:
-    """Symmetric equilibria of a symmetric game with a unique solution of indifference on their support."""
-    own, size = game.payoffs[0], game.shape[0]
-    found: list[Profile] = []
-    for many in range(2, size + 1):
-        supports = np.array(list(itertools.combinations(range(size), many)))
-        # unknowns: the probabilities on the support and the common payoff
-        system = np.zeros((len(supports), many + 1, many + 1))
-        system[:, :many, :many] = own[supports[:, :, None], supports[:, None, :]]
-        system[:, :many, many] = -1.0
-        system[:, many, :many] = 1.0
-        regular = np.linalg.cond(system) < 1e12
-        goal = np.zeros((many + 1, 1))
-        goal[many] = 1.0
-        for support, solution in zip(supports[regular], np.linalg.solve(system[regular], goal), strict=True):
-            if (solution[:many, 0] > TIE).all():
-                mix = np.zeros(size)
-                mix[support] = solution[:many, 0]
-                found.append((mix, mix.copy()))
-    return found
+def _by_support(profile: Profile) -> tuple[object, ...]:
+    used = np.concatenate(profile) > 0
+    return (int(used.sum()), tuple(np.flatnonzero(used)), tuple(np.concatenate(profile)))
 
 
-def _result(game: Game, profiles: Sequence[Profile], complete: bool, note: str = "") -> Equilibria:
-    """Verified, distinct equilibria, with a finding on degeneracy."""
+def _symmetric(game: Game) -> list[Profile]:
+    """Candidates for symmetric mixed equilibria."""
+    mixes = self_indifferent(game.payoffs[0], game.payoff_range)
+    return [(mix.copy(), mix.copy()) for mix in mixes]
+
+
+def _result(game: Game, profiles: Iterable[Profile], complete: bool, note: str = "") -> Equilibria:
+    """The profiles that are equilibria, with a finding on degeneracy."""
     kept: list[Profile] = []
     degenerate = False
     for profile in profiles:
-        replies = [len(_argmax(game, expected_payoffs(game, i + 1, profile))) for i in range(game.n_players)]
         if not _is_equilibrium(game, profile):
             continue
-        if any(all(np.allclose(a, b, atol=1e-7) for a, b in zip(profile, old, strict=True)) for old in kept):
-            continue
+        replies = [len(_argmax(game, expected_payoffs(game, i + 1, profile))) for i in range(game.n_players)]
         sizes = [int((mix > 0).sum()) for mix in profile]
         # in a regular game nobody has more best replies than the others mix over
-        degenerate |= any(many > max(1, _others(sizes, i)) for i, many in enumerate(replies))
+        degenerate |= any(many > _others(sizes, i) for i, many in enumerate(replies))
         for mix in profile:
             mix.setflags(write=False)
         kept.append(profile)
     if degenerate:
-        more = "degenerate: there may be a continuum of equilibria of which only some are listed"
+        more = "degenerate: mixtures of the equilibria listed may be equilibria too"
         note = f"{note}; {more}" if note else more
     return Equilibria(game, tuple(kept), complete, degenerate, note)
 
