@@ -39,10 +39,8 @@ def assert_same(one: Game, other: Game, *, nfg: bool = False) -> None:
 
 floats = st.one_of(
     st.integers(-100, 100).map(float),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from(
-        [0.1 + 0.2, -0.0, 5e-324, 1.7976931348623157e308, 1e16, 1e-7, 1 / 3, 123456789.123456789]
-    ),
+    st.floats(-8e307, 8e307),
+    st.sampled_from([0.1 + 0.2, -0.0, 5e-324, 8.9e307, 1e16, 1e-7, 1 / 3, 123456789.123456789]),
 )
 sign = st.one_of(st.characters(exclude_categories=["Cs", "Cc"]), st.sampled_from(list("\"'\\{},#= é中[]")))
 words = st.text(sign, min_size=1, max_size=8).map(str.strip).filter(bool)
@@ -337,6 +335,8 @@ BAD_TOML = [
         "unknown field 'actoins' for a symmetric game. Did you mean 'actions'?",
     ),
     (G + 'kind = "bimatrx"\nrow = []', "unknown kind 'bimatrx'. Did you mean 'bimatrix'?"),
+    (G + "kind = [1]\nrow = [[1, 2], [3, 4]]", "unknown kind [1]. Kinds are normal_form, bimatrix"),
+    (G + "row = [[9e307, 0], [0, -1e308]]", "game 'g': the payoffs span more than a double can hold"),
     (G + 'kind = "bimatrix"\nrow = [[1, 2], [3, 4]]', "a bimatrix game needs 'col'"),
     (G + "col = [[1, 2], [3, 4]]", "the game has no payoffs"),
     (G + 'row = "[[1, 2]]"', "row must be a list in brackets"),

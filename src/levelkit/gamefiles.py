@@ -204,10 +204,10 @@ def _game_from_table(table: Mapping[str, Any], k: int, where: str) -> Game:
 def _kind(table: Mapping[str, Any], here: str) -> str:
     if "kind" in table:
         kind = table["kind"]
-        if kind not in FIELDS:
+        if not isinstance(kind, str) or kind not in FIELDS:
             hint = close(str(kind), FIELDS) or f"Kinds are {', '.join(FIELDS)}"
             raise DataError(f"unknown kind {kind!r}", where=here, fix=hint)
-        return str(kind)
+        return kind
     for kind in ("normal_form", "bayesian", "misperceived", "bimatrix", "symmetric"):
         if FIELDS[kind][0] in table and (kind != "bimatrix" or "col" in table):
             return kind

@@ -88,6 +88,8 @@ class Game:
         clean = {"name": name, "payoffs": arrays, "players": players, "actions": actions}
         for key, value in {**clean, **texts, "observed": observed, "level0": level0}.items():
             object.__setattr__(self, key, value)
+        if np.isinf(self.payoff_range):
+            raise DataError("the payoffs span more than a double can hold", where=here, fix="Rescale them")
 
     def _text(self, key: str, here: str) -> str:
         value = getattr(self, key)
