@@ -97,7 +97,7 @@ def fit(
         likelihood=likelihood,
         mean_level_doubled=None,
     )
-    if model.depth is None or model.depth in held or shared:
+    if model.depth is None or model.depth in held or shared or len(free) > 2:
         return fits
     if sensitivity is None:
         sensitivity = intervals and len(result.value) <= _SENSITIVITY_LIMIT

@@ -148,6 +148,8 @@ class _Profile:
             self._hint[which] = start
 
     def __call__(self, which: Index, mirrored: Array) -> Array:
+        if not len(which):
+            return np.zeros(0)
         value_at = self._grid.objective.value
         unit, at = self._unit[which], self._side * -mirrored
         if self._best is None or self._last is None or self._hint is None:

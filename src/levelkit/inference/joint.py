@@ -6,6 +6,7 @@ is the sum over sub-units. Many starting points climb at once; so do the two end
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -125,7 +126,9 @@ class Problem:
         return total, g, info
 
     def hessians(self, pivot: Index, z: Array, held: Array | None = None) -> tuple[Array, Array, Array]:
-        """As scores, with second derivatives; for problems without shares."""
+        """As scores, with second derivatives; with shares these are differences of the exact gradient."""
+        if self.simplex.size:
+            return self._differences(pivot, z, held)
         natural = self.natural(z, pivot)
         m = z_count(z)
         theta = self.params(natural)
@@ -138,6 +141,20 @@ class Problem:
             g = np.where(held, 0.0, g)
             h = np.where(held[:, None] | held[None], 0.0, h)
         return value.reshape(m, -1).sum(axis=1), g, h
+
+    def _differences(self, pivot: Index, z: Array, held: Array | None) -> tuple[Array, Array, Array]:
+        value, g, _ = self.scores(pivot, z, held)
+        d, m = z.shape
+        step = 1e-5
+        moved = np.repeat(z[:, None, :], 2 * d, axis=1)
+        for k in range(d):
+            moved[k, k] += step
+            moved[k, d + k] -= step
+        flat_held = None if held is None else np.repeat(held[:, None, :], 2 * d, axis=1).reshape(d, -1)
+        gradients = self.scores(np.tile(pivot, 2 * d), moved.reshape(d, -1), flat_held)[1].reshape(d, 2 * d, m)
+        second = (gradients[:, :d] - gradients[:, d:]) / (2 * step)
+        second = np.where(np.isfinite(z)[None], second, 0.0)
+        return value, g, (second + second.transpose(1, 0, 2)) / 2
 
     def outer(self, natural: Array) -> Array:
         """Sum of outer products of scores at one point (D,), by entry; shares in natural units, the others in coordinates."""
@@ -254,30 +271,57 @@ def _starts(problem: Problem) -> Array:
     return np.concatenate([_surface_starts(problem), z], axis=1)
 
 
-def _surface_starts(problem: Problem) -> Array:
-    """If one of two parameters is shared by all sub-units: peaks of the sum over sub-units of the profile over the other."""
-    objective, d = problem.objective, len(problem.parameters)
-    none = np.zeros((d, 0))
+def _shared_surfaces(problem: Problem) -> tuple[int, surfaces.Grid, surfaces.Surfaces] | None:
+    """If one of two parameters is shared by all sub-units: which, and the sub-units' surfaces on a common grid."""
+    objective = problem.objective
     if len(objective.free) != 2 or problem.simplex.size:
-        return none
+        return None
     shared = [a for a, i in enumerate(objective.free) if len(np.unique(problem.slot[i])) == 1]
     if not shared:
-        return none
-    a = shared[0]
+        return None
     base = surfaces.grid(objective)
     grid = surfaces.Grid(objective, base.axes, np.full(len(base.reference), base.reference[problem.subs].max()))
-    read = surfaces.read(grid, surfaces.Tables(grid), problem.subs)
+    return shared[0], grid, surfaces.read(grid, surfaces.Tables(grid), problem.subs)
+
+
+def _surface_starts(problem: Problem) -> Array:
+    """Peaks, along the shared parameter, of the sum over sub-units of the profile over the other, (D, m)."""
+    found = _shared_surfaces(problem)
+    if found is None:
+        return np.zeros((len(problem.parameters), 0))
+    a, grid, read = found
     curve = read.profile[a].sum(axis=0)
     padded = np.concatenate([[-np.inf], curve, [-np.inf]])
     peaks = np.flatnonzero((curve >= padded[:-2]) & (curve >= padded[2:]))
-    peaks = peaks[np.argsort(-curve[peaks], kind="stable")][:_STARTS]
-    z = np.zeros((d, len(peaks)))
-    own, other = objective.free[a], objective.free[1 - a]
+    return _on_ridge(problem, a, grid, read, peaks[np.argsort(-curve[peaks], kind="stable")][:_STARTS])
+
+
+def _on_ridge(problem: Problem, a: int, grid: surfaces.Grid, read: surfaces.Surfaces, nodes: Index) -> Array:
+    """Vectors with the shared parameter at given nodes and every sub-unit's other parameter where it fits best there."""
+    z = np.zeros((len(problem.parameters), len(nodes)))
+    own, other = problem.objective.free[a], problem.objective.free[1 - a]
     shift = [float(ax.shift(grid.reference[:1])[0]) for ax in grid.axes]
-    for column, node in enumerate(peaks):
+    for column, node in enumerate(nodes):
         z[problem.slot[own], column] = grid.axes[a].nodes[node] + shift[a]
         z[problem.slot[other], column] = grid.axes[1 - a].nodes[read.ridge[a][:, node]] + shift[1 - a]
     return np.clip(z, problem.lower[:, None], problem.upper[:, None])
+
+
+def _shared_ridge(problem: Problem) -> Callable[[Index, Array, Array], Array] | None:
+    """A start for profiles of the shared parameter: given entries and values, the ridge at the nearest node."""
+    found = _shared_surfaces(problem)
+    if found is None:
+        return None
+    a, grid, read = found
+    own = int(problem.slot[problem.objective.free[a]][0])
+    nodes = grid.axes[a].nodes + float(grid.axes[a].shift(grid.reference[:1])[0])
+
+    def start(entry: Index, at: Array, otherwise: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            nearest = np.nan_to_num(np.abs(nodes[None] - np.clip(at, -1e3, 1e3)[:, None]), nan=np.inf).argmin(axis=1)
+        return np.where((entry == own)[None], _on_ridge(problem, a, grid, read, nearest), otherwise)
+
+    return start
 
 
 def _climb(problem: Problem, pivot: Index, z: Array, held: Array | None, options: Options, steps: int = 80) -> tuple[Array, Array]:
@@ -285,8 +329,6 @@ def _climb(problem: Problem, pivot: Index, z: Array, held: Array | None, options
     lower, upper = np.repeat(problem.lower[:, None], m, axis=1), np.repeat(problem.upper[:, None], m, axis=1)
     if options.optimizer == "newton":
         z, value = optimize.climb(problem, pivot, z, lower, upper, held, steps)
-        if problem.simplex.size:
-            return z, value
         return optimize.polish(problem, pivot, z, value, lower, upper, held, steps)
     return optimize.one_by_one(problem, pivot, z, lower, upper, held, options.optimizer)
 
@@ -440,13 +482,23 @@ def _profile_ends(problem: Problem, best: Array, top: float, fall: float, option
     lower, upper = problem.lower[entry], problem.upper[entry]
     limit = problem.ends[entry, side]
 
+    ridge = _shared_ridge(problem)
+
     def held_at(which: Index, at: Array) -> Array:
-        z = warm[:, which].copy()
-        z[entry[which], np.arange(len(which))] = at
+        m = len(which)
+        last = warm[:, which]
+        # the same point with nothing left at a limit, and for a shared parameter the best the sub-units can do near there
+        freed = np.clip(last, problem.lower[:, None], problem.upper[:, None])
+        tried = [last, freed] if ridge is None else [last, freed, ridge(entry[which], at, freed)]
+        z = np.concatenate(tried, axis=1)
         held = np.zeros(z.shape, bool)
-        held[entry[which], np.arange(len(which))] = True
-        z, v = _climb(problem, pivot[which], z, held, options, 30)
-        keep = np.isfinite(at)
+        row, column = np.tile(entry[which], len(tried)), np.arange(z.shape[1])
+        z[row, column], held[row, column] = np.tile(at, len(tried)), True
+        z, v = _climb(problem, np.tile(pivot[which], len(tried)), z, held, options, 30)
+        best_of = v.reshape(len(tried), m).argmax(axis=0) * m + np.arange(m)
+        z, v = z[:, best_of], v[best_of]
+        # only points inside the set are followed: outside another mode may have taken over
+        keep = np.isfinite(at) & (v >= top - fall)
         warm[:, which[keep]] = z[:, keep]
         return v - (top - fall)
 
