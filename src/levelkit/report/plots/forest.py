@@ -1,0 +1,203 @@
+"""Estimates with their intervals, one line a cell, the status by the shape of the mark."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from levelkit.report import words
+from levelkit.report.plots import style as st
+from levelkit.report.view import FitsLike, View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 80
+"""Cells drawn; with more, the figure says how many are left out."""
+_COLUMN = 40  # rows in one column of the figure
+
+
+def estimates(
+    fits: FitsLike, parameter: str | None = None, *, sort: bool | None = None, most: int = MOST
+) -> Figure:
+    """A forest plot: estimates and intervals by cell, a panel for each parameter (or the one named).
+
+    Marks show the status; an arrow means that the interval has no bound on that side; a grey band that the
+    data do not tell the
+    parameter. sort: order the cells by the first parameter's estimate (default: more than 12 cells, one
+    grouping column). At most
+    `most` cells are drawn. Raises UsageError for a parameter that was not estimated.
+    """
+    view = View.of(fits)
+    parameters = [parameter] if parameter is not None else list(view.parameters)
+    if not parameters:
+        from levelkit.errors import UsageError
+
+        raise UsageError("this model has no estimated parameters to draw")
+    rows = {
+        p: dict(zip((view.names[i] for i in view.rows(p)), view.rows(p).tolist(), strict=True))
+        for p in parameters
+    }
+    names = list(dict.fromkeys(name for p in parameters for name in rows[p]))
+    if sort if sort is not None else len(view.keys) == 1 and len(names) > 12:
+        order = {name: _order(view, i) for name, i in rows[parameters[0]].items()}
+        names.sort(key=lambda name: order.get(name, (3, 0.0)))
+    shown = names[:most]
+    blocks = max(1, math.ceil(len(shown) / _COLUMN))
+    per = math.ceil(len(shown) / blocks)
+    shorter = words.shorten_all([words.plain(n) for n in shown], 40 if blocks == 1 else 26)
+    label_width = 0.075 * max(map(words.width, shorter.values()), default=10)
+    panel = 2.9 if len(parameters) * blocks <= 2 else 2.2
+    size = (min(22, max(5.4, blocks * (label_width + panel * len(parameters)) + 0.3)), 1.25 + 0.2 * per)
+    with st.style():
+        figure = st.new_figure(*size)
+        grid = figure.subplots(1, blocks * len(parameters), squeeze=False)[0]
+        for b in range(blocks):
+            part = shown[b * per : (b + 1) * per]
+            for j, p in enumerate(parameters):
+                axes = grid[b * len(parameters) + j]
+                scale = _axis(view, p)
+                for y, name in enumerate(part):
+                    if name in rows[p]:
+                        _draw(axes, view, rows[p][name], y, scale)
+                _finish(
+                    axes, view, p, scale, [shorter[words.plain(n)] for n in part] if j == 0 else None, per
+                )
+        left_out = len(names) - len(shown)
+        _legend(figure, view, parameters, left_out)
+    return figure
+
+
+def _order(view: View, i: int) -> tuple[int, float]:
+    row = view.frame.iloc[i]
+    flat = row["status"] == "flat" or math.isnan(row["estimate"])
+    return (1, 0.0) if flat else (0, -float(row["estimate"]))
+
+
+class _Linear:
+    """A plain axis from 0 (or the smallest value) with room at the ends for arrows."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        room = 0.06 * (high - low)
+        self.limits = (low - room, high + room)
+
+    def __call__(self, values: Any) -> np.ndarray:
+        return np.asarray(np.clip(np.asarray(values, float), *self.limits))
+
+    def apply(self, axes: Axes, which: str) -> None:
+        axes.set_xlim(*self.limits)
+
+
+def _axis(view: View, parameter: str) -> _Linear | st.Compact:
+    """Linear where all finite values are of one size; else decades with places for 0 and infinity."""
+    part = view.frame.iloc[view.rows(parameter)]
+    sure = part[part["status"] != "flat"]
+    numbers = sure[["estimate", "low", "high"]].to_numpy(dtype=float).ravel()
+    finite = numbers[np.isfinite(numbers) & (numbers > 0)]
+    known = view.parameter(parameter)
+    if (
+        known is not None
+        and math.isfinite(known.high)
+        and known.low == 0
+        and (known.high <= 1 or not len(finite))
+    ):
+        return _Linear(0.0, known.high)
+    centres = sure["estimate"].to_numpy(dtype=float)
+    centres = centres[np.isfinite(centres) & (centres > 0)]
+    unbounded = np.isposinf(sure["estimate"].to_numpy(dtype=float)).any()
+    spread = centres.max() / centres.min() if len(centres) else 1.0
+    if len(finite) and spread <= 20 and not unbounded and finite.max() <= 4 * centres.max(initial=1e-300):
+        return _Linear(0.0, float(finite.max()) * 1.02)
+    return st.Compact.around(finite)
+
+
+def _draw(axes: Axes, view: View, i: int, y: float, scale: _Linear | st.Compact) -> None:
+    row = view.frame.iloc[i]
+    status = str(row["status"])
+    colour = st.STATUS_COLOUR.get(status, st.BLACK)
+    left, right = scale.limits
+    if status == "flat":
+        axes.barh(y, right - left, left=left, height=0.62, color=st.LIGHT, edgecolor="none", zorder=1)
+        return
+    low, high, estimate = (float(row[c]) for c in ("low", "high", "estimate"))
+    if not math.isnan(low) and not math.isnan(high):
+        ends = [float(v) for v in scale([low, high])]
+        axes.plot(ends, [y, y], color=colour, linewidth=1.4, solid_capstyle="butt", zorder=2)
+        at = float(scale(estimate)) if not math.isnan(estimate) else math.nan
+        unbounded = (ends[0] <= left and low > 0, math.isinf(high) or ends[1] > right)
+        for end, is_open, head in ((ends[0], unbounded[0], "<"), (ends[1], unbounded[1], ">")):
+            if abs(end - at) > 1e-9 * (right - left):  # where the estimate is the end, its mark stands there
+                axes.plot(
+                    [end],
+                    [y],
+                    marker=head if is_open else "|",
+                    markersize=5.0,
+                    color=colour,
+                    linestyle="none",
+                    clip_on=False,
+                )
+    if not math.isnan(estimate):
+        axes.plot(
+            [float(scale(estimate))],
+            [y],
+            marker=st.STATUS_MARKER.get(status, "*"),
+            markersize=5.2,
+            color=colour,
+            linestyle="none",
+            zorder=3,
+            clip_on=False,
+        )
+
+
+def _finish(
+    axes: Axes, view: View, parameter: str, scale: _Linear | st.Compact, names: list[str] | None, per: int
+) -> None:
+    known = view.parameter(parameter)
+    axes.set_xlabel(st.axis_label(known.label if known else parameter, view.units()[parameter]))
+    scale.apply(axes, "x")
+    axes.set_ylim(per - 0.4, -0.6)
+    axes.set_yticks(range(len(names)) if names else [], names or [])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color=st.LIGHT, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _legend(figure: Figure, view: View, parameters: list[str], left_out: int) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    part = view.frame[view.frame["parameter"].isin(parameters)]
+    handles: list[Any] = []
+    for status in view.statuses:
+        if (part["status"] == status).any():
+            colour = st.STATUS_COLOUR.get(status, st.BLACK)
+            if status == "flat":
+                handles.append(Patch(facecolor=st.LIGHT, edgecolor="none", label="flat: not determined"))
+            else:
+                marker = st.STATUS_MARKER.get(status, "*")
+                handles.append(
+                    Line2D([], [], marker=marker, color=colour, markersize=5.2, linewidth=1.4, label=status)
+                )
+    sure = part[part["status"] != "flat"]
+    if np.isinf(sure["high"].to_numpy(dtype=float)).any():
+        handles.append(
+            Line2D([], [], marker=">", color=st.INK, markersize=5, linewidth=1.4, label="no upper bound")
+        )
+    figure.legend(
+        handles=handles,
+        loc="outside lower left",
+        ncols=max(2, min(5, len(handles), int(figure.get_figwidth() / 1.3))),
+        handlelength=1.6,
+        columnspacing=1.4,
+    )
+    title = f"{view.fits.model.label}: estimates" + (
+        "" if view.interval_kind == "none" else f" and {view.level} intervals"
+    )
+    if left_out:
+        title += f" ({left_out:,} more cells not shown)"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
