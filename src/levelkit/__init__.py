@@ -46,12 +46,11 @@ if TYPE_CHECKING:
     from levelkit.choices import Choices, read_choices, shipped_choices, shipped_sets
     from levelkit.errors import DataError, LevelkitError, UsageError
     from levelkit.gamefiles import read_games, write_games
-    from levelkit.games import Game
+    from levelkit.games import Game, game, library, library_sets
     from levelkit.inference.design import identification, level_play
     from levelkit.inference.fit import fit
     from levelkit.inference.results import Fits
     from levelkit.inference.status import Status
-    from levelkit.games import game, library, library_sets
     from levelkit.models import (
         TQRE,
         LevelK,

@@ -10,7 +10,6 @@ from levelkit.games import Game
 from levelkit.inference import kernels
 from levelkit.inference.kernels import Array, Stack
 from levelkit.inference.objective import from_coordinate, slope, to_coordinate
-
 from levelkit.models.base import Model
 from levelkit.models.levels import TQRE, LevelK, PoissonCH
 
@@ -87,18 +86,22 @@ def identification(game: Game, model: Model | None = None, observed: tuple[str, 
     parameters = model.parameters
     rng = np.random.default_rng(1)
     m = 48
-    unit = 1.0 / game.payoff_range
+    unit = 1.0 / kernels.payoff_unit(game)
     theta = np.empty((len(parameters), m))
     for i, p in enumerate(parameters):
         if p.transform == "simplex":
             theta[i] = rng.exponential(size=m)
             continue
         first, last = to_coordinate(p, np.array(p.span))
-        theta[i] = from_coordinate(p, first + (0.1 + 0.5 * rng.random(m)) * (last - first)) * (unit if p.is_precision else 1.0)
+        theta[i] = from_coordinate(p, first + (0.1 + 0.5 * rng.random(m)) * (last - first)) * (
+            unit if p.is_precision else 1.0
+        )
     members = [i for i, p in enumerate(parameters) if p.transform == "simplex"]
     if members:
         theta[members] /= theta[members].sum(axis=0)
-    seeds = np.stack([np.ones(m) if p.transform == "simplex" else slope(p, t) for p, t in zip(parameters, theta, strict=True)])
+    seeds = np.stack(
+        [np.ones(m) if p.transform == "simplex" else slope(p, t) for p, t in zip(parameters, theta, strict=True)]
+    )
     index = np.zeros(m, int)
     table = np.repeat(counts[:, None], m, axis=1)
     information = kernels.scores(model, Stack.of([game]), index, table, theta, seeds)[2]
@@ -117,6 +120,3 @@ def _simplex_basis(size: int, members: list[int]) -> Array:
     normal = np.zeros((1, size))
     normal[0, members] = 1.0
     return np.linalg.svd(normal)[2][1:].T
-
-
-

@@ -10,7 +10,6 @@ import pandas as pd
 from levelkit.choices import Choices
 from levelkit.errors import DataError, UsageError
 from levelkit.inference import joint, solved
-
 from levelkit.inference.likelihood import Likelihood, Units, distinct, group
 from levelkit.inference.results import Fits
 from levelkit.inference.solved import Options, Progress
@@ -67,7 +66,7 @@ def fit(
     simplex = any(p.transform == "simplex" for p in model.parameters if p.name in free)
     units = group(choices, by)
     if shared or simplex or len(free) > 2:
-        finer = group(choices, [*by, *[c for c in _extra(shared)]])
+        finer = group(choices, [*by, *_extra(shared)])
         layout, extra = _layout(model, finer, units, by, shared, held)
         representative = np.arange(len(units))
         likelihood = Likelihood(model, finer, scale)
@@ -121,8 +120,8 @@ def _check_fixed(model: Model, fixed: dict[str, float]) -> dict[str, float]:
         if name not in known:
             raise UsageError(f"fixed names {name!r}; the parameters of {model.label} are {', '.join(known) or 'none'}")
         p = known[name]
-        if not p.low <= float(value) <= max(p.high, np.inf if p.transform == "log" else p.high):
-            raise UsageError(f"fixed {name} = {value:g} is outside [{p.low:g}, {p.high:g}]")
+        if not p.low <= float(value) <= p.limit:
+            raise UsageError(f"fixed {name} = {value:g} is outside [{p.low:g}, {p.limit:g}]")
     shares = [n for n in fixed if known[n].transform == "simplex"]
     if shares:
         raise UsageError(f"fixed {shares[0]}: shares sum to one and cannot be held one by one")
@@ -152,7 +151,12 @@ def _extra(shared: dict[str, list[str]]) -> list[str]:
 
 
 def _layout(
-    model: Model, finer: Units, units: Units, by: list[str], shared: dict[str, list[str]], fixed: dict[str, float]
+    model: Model,
+    finer: Units,
+    units: Units,
+    by: list[str],
+    shared: dict[str, list[str]],
+    fixed: dict[str, float],
 ) -> tuple[joint.Layout, pd.DataFrame]:
     """Number the entries of each unit's vector, and say what sub-group each belongs to."""
     columns = _extra(shared)
@@ -160,7 +164,9 @@ def _layout(
     owner = np.zeros(len(finer), int)
     owner[finer.cells] = units.cells
     slot = np.full((len(model.parameters), len(finer)), -1)
-    parameter, unit_of, key = [], [], []
+    parameter: list[int] = []
+    unit_of: list[int] = []
+    key: list[int] = []
     keys: list[dict[str, object]] = []
     for u in range(len(units)):
         subs = np.flatnonzero(owner == u)
@@ -182,9 +188,8 @@ def _layout(
                 parameter.append(i)
                 unit_of.append(u)
                 key.append(len(keys))
-                keys.append({c: (frame.iloc[int(np.argmax(codes == code))][c] if c in names else None) for c in columns})
+                keys.append(
+                    {c: (frame.iloc[int(np.argmax(codes == code))][c] if c in names else None) for c in columns}
+                )
     extra = pd.DataFrame(keys, columns=columns)
     return joint.Layout(owner, np.array(parameter), np.array(unit_of), np.array(key), slot), extra
-
-
-

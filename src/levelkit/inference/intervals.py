@@ -49,7 +49,15 @@ def profile_ends(grid: Grid, read: Surfaces, unit: Index, x: Array, value: Array
 
 
 def _end(
-    grid: Grid, read: Surfaces, unit: Index, x: Array, target: Array, a: int, nodes: Array, inside: Array, side: int
+    grid: Grid,
+    read: Surfaces,
+    unit: Index,
+    x: Array,
+    target: Array,
+    a: int,
+    nodes: Array,
+    inside: Array,
+    side: int,
 ) -> Array:
     """One end, for all units. Works leftwards: for the right end everything is mirrored."""
     if side > 0:
@@ -169,7 +177,13 @@ class _Profile:
         value = np.empty(5 * m)
         climbing = slice(0, 3 * m)
         x[:, climbing], value[climbing] = optimize.climb(
-            self._grid.objective, repeated[climbing], x[:, climbing], np.tile(lower, 3), np.tile(upper, 3), held[:, climbing], 25
+            self._grid.objective,
+            repeated[climbing],
+            x[:, climbing],
+            np.tile(lower, 3),
+            np.tile(upper, 3),
+            held[:, climbing],
+            25,
         )
         rest = slice(3 * m, 5 * m)
         value[rest] = value_at(repeated[rest], x[:, rest])

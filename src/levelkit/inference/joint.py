@@ -69,12 +69,20 @@ class Problem:
     def ends(self) -> Array:
         """The ends of each entry's range in coordinates, (D, 2)."""
         far = (-np.inf, np.inf)
-        rows = [far if p.transform == "simplex" else tuple(to_coordinate(p, np.array([p.low, p.high]))) for p in self.parameters]
+        rows = [
+            far if p.transform == "simplex" else tuple(to_coordinate(p, np.array([p.low, p.high])))
+            for p in self.parameters
+        ]
         return np.array(rows, float)
 
     def natural(self, z: Array, pivot: Index) -> Array:
         """Natural values of the entries, (D, m)."""
-        out = np.stack([from_coordinate(p, row) if p.transform != "simplex" else row for p, row in zip(self.parameters, z, strict=True)])
+        out = np.stack(
+            [
+                from_coordinate(p, row) if p.transform != "simplex" else row
+                for p, row in zip(self.parameters, z, strict=True)
+            ]
+        )
         if self.simplex.size:
             out[self.simplex] = _shares(z[self.simplex], pivot - self.simplex[0])
         return out
@@ -115,7 +123,9 @@ class Problem:
         natural = self.natural(z, pivot)
         m = z_count(z)
         theta = self.params(natural)
-        value, gradient, information = self.objective.likelihood.scores(np.tile(self.subs, m), theta, self._seeds(theta))
+        value, gradient, information = self.objective.likelihood.scores(
+            np.tile(self.subs, m), theta, self._seeds(theta)
+        )
         total = value.reshape(m, -1).sum(axis=1)
         g, info = self._gather(gradient, m), self._gather2(information, m)
         if self.simplex.size:
@@ -224,7 +234,11 @@ def _share_slopes(z: Array, pivot: Index) -> Array:
 
 
 def solve(
-    likelihood: Likelihood, layout: Layout, fixed: dict[str, float], options: Options, progress: Progress | None = None
+    likelihood: Likelihood,
+    layout: Layout,
+    fixed: dict[str, float],
+    options: Options,
+    progress: Progress | None = None,
 ) -> Solved:
     """Fit every unit; `likelihood` is over sub-units."""
     objective = bind(likelihood, fixed)
@@ -235,7 +249,9 @@ def solve(
     for u in range(n_units):
         problem, entries = _problem(objective, layout, u)
         n = float(totals[layout.owner == u].sum())
-        parts.append(_solve_unit(problem, layout.parameter[entries], layout.key[entries], u, float(uniform[u]), n, options))
+        parts.append(
+            _solve_unit(problem, layout.parameter[entries], layout.key[entries], u, float(uniform[u]), n, options)
+        )
         if progress is not None:
             progress(u + 1, n_units)
     return join(parts)
@@ -324,7 +340,9 @@ def _shared_ridge(problem: Problem) -> Callable[[Index, Array, Array], Array] | 
     return start
 
 
-def _climb(problem: Problem, pivot: Index, z: Array, held: Array | None, options: Options, steps: int = 80) -> tuple[Array, Array]:
+def _climb(
+    problem: Problem, pivot: Index, z: Array, held: Array | None, options: Options, steps: int = 80
+) -> tuple[Array, Array]:
     m = z_count(z)
     lower, upper = np.repeat(problem.lower[:, None], m, axis=1), np.repeat(problem.upper[:, None], m, axis=1)
     if options.optimizer == "newton":
@@ -333,7 +351,9 @@ def _climb(problem: Problem, pivot: Index, z: Array, held: Array | None, options
     return optimize.one_by_one(problem, pivot, z, lower, upper, held, options.optimizer)
 
 
-def _solve_unit(problem: Problem, parameter: Index, keys: Index, u: int, uniform: float, n: float, options: Options) -> Solved:
+def _solve_unit(
+    problem: Problem, parameter: Index, keys: Index, u: int, uniform: float, n: float, options: Options
+) -> Solved:
     starts = _starts(problem)
     first = int(problem.simplex[0]) if problem.simplex.size else 0
     pivots = np.full(z_count(starts), first)
@@ -351,7 +371,11 @@ def _solve_unit(problem: Problem, parameter: Index, keys: Index, u: int, uniform
     nothing = top <= uniform + NOTHING
     low, high, spans = _profile_ends(problem, best, top, fall, options)
     status = judge(
-        edge=edge[:, None], spans=spans[:, None], ridge=ridge[:, None], nothing=np.array([nothing]), rivals=np.array([rivals.size > 0])
+        edge=edge[:, None],
+        spans=spans[:, None],
+        ridge=ridge[:, None],
+        nothing=np.array([nothing]),
+        rivals=np.array([rivals.size > 0]),
     )[:, 0]
     capped = edge & np.isfinite(high_end) & (best >= high_end * (1 - 1e-9)) & (high_end > 1)
     flag = lambda b: np.array([bool(b)])  # noqa: E731
@@ -374,7 +398,9 @@ def _solve_unit(problem: Problem, parameter: Index, keys: Index, u: int, uniform
         capped=flag(capped.any()),
         params=subs,
         rival_unit=np.full(rivals.size, u),
-        rival_params=problem.params(natural[:, rivals])[:, :: len(problem.subs)] if rivals.size else np.zeros((len(subs), 0)),
+        rival_params=problem.params(natural[:, rivals])[:, :: len(problem.subs)]
+        if rivals.size
+        else np.zeros((len(subs), 0)),
         rival_value=value[rivals],
     )
 
@@ -383,7 +409,9 @@ def _snap(problem: Problem, natural: Array, value: Array) -> tuple[Array, Array]
     """Move an entry to its limit, or a tiny share to zero, where that is as good."""
     natural, value = natural.copy(), value.copy()
     for k, p in enumerate(problem.parameters):
-        limits = (0.0,) if p.transform == "simplex" else tuple(v for v in (p.low, p.high) if v in (0.0, 1.0) or np.isinf(v))
+        limits = (
+            (0.0,) if p.transform == "simplex" else tuple(v for v in (p.low, p.high) if v in (0.0, 1.0) or np.isinf(v))
+        )
         for limit in limits:
             trial = natural.copy()
             trial[k] = limit
@@ -407,7 +435,9 @@ def _distinct(problem: Problem, natural: Array, value: Array, fall: float) -> In
         if value[j] < value[0] - fall:
             break
         with np.errstate(invalid="ignore"):
-            gaps = [np.where(scaled[:, j] == scaled[:, i], 0.0, np.abs(scaled[:, j] - scaled[:, i])).max() for i in kept]
+            gaps = [
+                np.where(scaled[:, j] == scaled[:, i], 0.0, np.abs(scaled[:, j] - scaled[:, i])).max() for i in kept
+            ]
         if min(gaps) > _APART:
             kept.append(j)
     return np.array(kept[1:], int)
@@ -456,7 +486,9 @@ def _errors(problem: Problem, best: Array, inside: Array, kind: str) -> Array:
     covariance = np.linalg.inv(curvature)
     if kind == "sandwich":
         covariance = covariance @ basis.T @ problem.outer(best) @ basis @ covariance
-    slopes = np.array([1.0 if p.transform == "simplex" else float(slope(p, v)) for p, v in zip(problem.parameters, best, strict=True)])
+    slopes = np.array(
+        [1.0 if p.transform == "simplex" else float(slope(p, v)) for p, v in zip(problem.parameters, best, strict=True)]
+    )
     se = np.sqrt(np.diag(basis @ covariance @ basis.T)) * slopes
     return np.where(inside, se, np.nan)
 
@@ -471,7 +503,9 @@ def _second(problem: Problem, best: Array, z: Array) -> Array:
     return total
 
 
-def _profile_ends(problem: Problem, best: Array, top: float, fall: float, options: Options) -> tuple[Array, Array, Array]:
+def _profile_ends(
+    problem: Problem, best: Array, top: float, fall: float, options: Options
+) -> tuple[Array, Array, Array]:
     """Ends of every entry's profile set in natural units (D,), and whether it covers the whole range; all ends at once."""
     d = len(best)
     entry, side = np.repeat(np.arange(d), 2), np.tile([0, 1], d)
@@ -503,7 +537,11 @@ def _profile_ends(problem: Problem, best: Array, top: float, fall: float, option
         return v - (top - fall)
 
     at_limit = warm[entry, here] == limit
-    at_limit |= (side == 1) & np.isfinite(limit) & (best[entry] >= np.array([problem.parameters[k].high for k in entry]) * (1 - 1e-9))
+    at_limit |= (
+        (side == 1)
+        & np.isfinite(limit)
+        & (best[entry] >= np.array([problem.parameters[k].high for k in entry]) * (1 - 1e-9))
+    )
     todo = np.flatnonzero(~at_limit)
     before = warm.copy()
     open_end = at_limit.copy()

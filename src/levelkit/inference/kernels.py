@@ -23,8 +23,8 @@ from levelkit.models.base import GameArrays, Model
 if TYPE_CHECKING:
     from levelkit.games import Game
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Index = np.ndarray[Any, np.dtype[np.int64]]
+Array = np.ndarray[Any, np.dtype[Any]]
+Index = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 
 # Probabilities are floored here before the logarithm: an impossible action costs 690 nats, not infinity.
@@ -32,15 +32,18 @@ FLOOR = 1e-300
 
 _BLOCK = 256
 _PIECES = (64, 16 * _BLOCK)
+_TABLES = (2, 32)
 THREADS = max(1, min(8, os.cpu_count() or 1))
 
 
 def setup_jax() -> None:
     """Switch to float64 and, unless the user has set one, to a persistent compilation cache."""
     jax.config.update("jax_enable_x64", True)
-    if jax.config.jax_compilation_cache_dir is None:
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
         root = os.environ.get("LEVELKIT_CACHE") or os.path.join(
-            os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "levelkit", "jax"
+            os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"),
+            "levelkit",
+            "jax",
         )
         jax.config.update("jax_compilation_cache_dir", root)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
@@ -60,12 +63,17 @@ class Stack:
     @staticmethod
     def of(games: Sequence[Game], scale: str = "raw") -> Stack:
         """Stack games of equal shape."""
-        units = np.array([g.payoff_range if scale == "range" else 1.0 for g in games])
+        spread = np.array([payoff_unit(g) for g in games])
+        units = spread if scale == "range" else np.ones(len(games))
         n = len(games[0].shape)
         payoffs = tuple(np.stack([g.payoffs[i] for g in games], axis=-1) / units for i in range(n))
         level0 = tuple(np.stack([_level0(g, i) for g in games], axis=-1) for i in range(n))
-        ranges = np.array([g.payoff_range for g in games]) / units
-        return Stack(games[0].shape, GameArrays(payoffs, level0, ranges))  # type: ignore[arg-type]
+        return Stack(games[0].shape, GameArrays(payoffs, level0, spread / units))  # type: ignore[arg-type]
+
+
+def payoff_unit(game: Game) -> float:
+    """The game's payoff range; one where all payoffs are equal."""
+    return float(game.payoff_range) or 1.0
 
 
 def _level0(game: Game, i: int) -> Array:
@@ -77,6 +85,50 @@ def _level0(game: Game, i: int) -> Array:
 def log_probabilities(model: Model, stack: Stack, index: Index, params: Array) -> Array:
     """Log choice probabilities; index (m,) into the stack, params (P, m) -> (sum of A_i, m)."""
     return _run(_kernel(model, "log_probabilities"), stack, index, (params,))[0]
+
+
+def table(model: Model, stack: Stack, index: Index, unit: Array, params: Array) -> Array:
+    """Log choice probabilities of some games on common nodes: index (G,), params (P, nodes) -> (G, sum of A_i, nodes).
+
+    unit (G,): each game's payoffs are divided by it, so precisions in `params` are per that unit.
+    """
+    g, nodes = len(index), params.shape[1]
+    kernel = _table_kernel(model)
+    blocks = -(-nodes // _BLOCK)
+    theta = _blocked(params, blocks * _BLOCK, _BLOCK)
+    piece = next(p for p in _TABLES if g <= p or p == _TABLES[-1])
+
+    def one(start: int) -> Array:
+        where = index[start : start + piece]
+        short = piece - len(where)
+        where = np.pad(where, (0, short), mode="edge")
+        scale = np.pad(unit[start : start + piece], (0, short), mode="edge")
+        level0 = tuple(np.moveaxis(np.asarray(a)[..., where], -1, 0) for a in stack.arrays.level0)
+        payoffs = tuple(np.moveaxis(np.asarray(a)[..., where] / scale, -1, 0) for a in stack.arrays.payoffs)
+        ranges = np.asarray(stack.arrays.payoff_range)[where] / scale
+        out = np.array(kernel(payoffs, level0, ranges, theta))
+        return out[: piece - short, :, :nodes]
+
+    starts = range(0, g, piece)
+    if len(starts) == 1:
+        return one(0)
+    with ThreadPoolExecutor(THREADS) as pool:
+        return np.concatenate(list(pool.map(one, starts)))
+
+
+@lru_cache(maxsize=64)
+def _table_kernel(model: Model) -> Callable[..., jax.Array]:
+    def tables(payoffs: Any, level0: Any, ranges: jax.Array, theta: jax.Array) -> jax.Array:
+        def of_game(game: Any) -> jax.Array:
+            pay, zero, spread = game
+            arrays = GameArrays(tuple(a[..., None] for a in pay), tuple(a[..., None] for a in zero), spread[None])
+            block = lambda t: _log_probabilities(model, arrays, t)[0]  # noqa: E731
+            out = jax.lax.map(block, theta)
+            return jnp.moveaxis(out, 0, 1).reshape(out.shape[1], -1)
+
+        return jax.lax.map(of_game, (payoffs, level0, ranges))
+
+    return jax.jit(tables)
 
 
 def values(model: Model, stack: Stack, index: Index, counts: Array, params: Array) -> Array:
@@ -94,7 +146,9 @@ def hessians(model: Model, stack: Stack, index: Index, counts: Array, params: Ar
     return _run(_kernel(model, "hessians"), stack, index, (counts, params, seeds))
 
 
-def outer_scores(model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array) -> tuple[Array, ...]:
+def outer_scores(
+    model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array
+) -> tuple[Array, ...]:
     """Sum over choices of the outer product of their scores, (P, P, m): the middle of the sandwich."""
     return _run(_kernel(model, "outer_scores"), stack, index, (counts, params, seeds))
 
@@ -146,7 +200,10 @@ def _scores(
     sizes = [a.shape[0] for a in games.level0]
     starts = np.cumsum([0, *sizes])
     n = jnp.concatenate(
-        [jnp.broadcast_to(counts[a:b].sum(axis=0), (b - a, counts.shape[1])) for a, b in zip(starts, starts[1:], strict=False)]
+        [
+            jnp.broadcast_to(counts[a:b].sum(axis=0), (b - a, counts.shape[1]))
+            for a, b in zip(starts, starts[1:], strict=False)
+        ]
     )
     weighted = n / jnp.maximum(p, 1e-12) * dp
     information = jnp.sum(weighted[:, None] * dp[None], axis=2)
@@ -161,9 +218,7 @@ def _outer_scores(
     return (jnp.sum(counts * score[:, None] * score[None], axis=2),)
 
 
-def _tangents(
-    model: Model, games: GameArrays, params: jax.Array, seeds: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _tangents(model: Model, games: GameArrays, params: jax.Array, seeds: jax.Array) -> tuple[jax.Array, jax.Array]:
     def push(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.jvp(lambda t: _joint(model, games, t), (params,), (_along(seeds, direction),))
 

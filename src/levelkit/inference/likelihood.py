@@ -56,7 +56,7 @@ def group(choices: Choices, by: Sequence[str]) -> Units:
         if column not in known:
             raise UsageError(f"by names {column!r}, which is no column of the choices; there are {', '.join(known)}")
     cells, names = choices.cells, list(choices.games)
-    game = pd.Index(names).get_indexer(cells["game"].astype(object)).astype(np.int64)
+    game = pd.Index(names).get_indexer(pd.Index(cells["game"].astype(object))).astype(np.int64)
     if by:
         codes = cells.groupby(list(by), sort=False, observed=True, dropna=False).ngroup().to_numpy()
     else:
@@ -87,7 +87,12 @@ def distinct(units: Units) -> tuple[Units, Index]:
         first, code = np.unique(rows, return_index=True, return_inverse=True)[1:]
     else:
         seen: dict[bytes, int] = {}
-        code = np.array([seen.setdefault(rows[a:b].tobytes(), len(seen)) for a, b in zip(units.start, units.start[1:], strict=False)])
+        code = np.array(
+            [
+                seen.setdefault(rows[a:b].tobytes(), len(seen))
+                for a, b in zip(units.start, units.start[1:], strict=False)
+            ]
+        )
         first = np.unique(code, return_index=True)[1]
     # order by games, so that neighbours share tables
     order = np.lexsort((first, units.game[units.start[first]]))
@@ -102,7 +107,12 @@ def take(units: Units, which: Index) -> Units:
     start = np.concatenate([[0], np.cumsum(sizes)])
     rows = _ranges(units.start[which], sizes)
     return Units(
-        units.keys.iloc[which].reset_index(drop=True), start, units.game[rows], units.counts[rows], units.games, np.array([], int)
+        units.keys.iloc[which].reset_index(drop=True),
+        start,
+        units.game[rows],
+        units.counts[rows],
+        units.games,
+        np.array([], int),
     )
 
 
@@ -185,7 +195,19 @@ class Likelihood:
         for b in np.unique(bucket[game]):
             chosen = np.flatnonzero(bucket[game] == b)
             size = sum(stacks[b].shape)
-            out[:size, chosen] = kernels.log_probabilities(self.model, stacks[b], place[game[chosen]], params[:, chosen])
+            out[:size, chosen] = kernels.log_probabilities(
+                self.model, stacks[b], place[game[chosen]], params[:, chosen]
+            )
+        return out
+
+    def tables(self, game: Index, unit: Array, params: Array) -> Array:
+        """Log choice probabilities of games (G,) on common nodes (P, nodes), payoffs divided by unit (G,): (G, W, nodes)."""
+        stacks, bucket, place = self._stacks
+        out = np.zeros((len(game), self.units.counts.shape[1], params.shape[1]))
+        for b in np.unique(bucket[game]):
+            chosen = np.flatnonzero(bucket[game] == b)
+            size = sum(stacks[b].shape)
+            out[chosen, :size] = kernels.table(self.model, stacks[b], place[game[chosen]], unit[chosen], params)
         return out
 
 
@@ -204,7 +226,10 @@ def saturated_loglik(units: Units) -> Array:
     """Log-likelihood of the observed frequencies themselves, (U,): no model can do better."""
 
     def best(c: Array, n: Array) -> Array:
-        return np.sum(np.where(c > 0, c * (np.log(np.where(c > 0, c, 1)) - np.log(np.where(n > 0, n, 1))[:, None]), 0), axis=1)
+        return np.sum(
+            np.where(c > 0, c * (np.log(np.where(c > 0, c, 1)) - np.log(np.where(n > 0, n, 1))[:, None]), 0),
+            axis=1,
+        )
 
     return _closed_form(units, best)
 
@@ -219,9 +244,12 @@ def multinomial_constant(units: Units) -> Array:
 def _closed_form(units: Units, per_player: Callable[[Array, Array], Array]) -> Array:
     """Sum over each unit's rows and players of a function of the player's counts (r, A) and total (r,)."""
     per_row = np.zeros(len(units.game))
-    for g in np.unique(units.game):
-        rows = np.flatnonzero(units.game == g)
-        for s in units.games[g].slices:
-            counts = units.counts[rows, s]
+    shapes: dict[tuple[int, ...], int] = {}
+    shape_of = np.array([shapes.setdefault(g.shape, len(shapes)) for g in units.games])[units.game]
+    for shape, number in shapes.items():
+        rows = np.flatnonzero(shape_of == number)
+        stops = np.cumsum(shape)
+        for size, stop in zip(shape, stops, strict=True):
+            counts = units.counts[rows, stop - size : stop]
             per_row[rows] += per_player(counts, counts.sum(axis=1))
     return units.total(per_row)

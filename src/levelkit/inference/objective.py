@@ -93,7 +93,9 @@ class Objective:
         free = list(self.free)
         gradient, second = gradient[free], second[np.ix_(free, free)].copy()
         for k, parameter in enumerate(self.parameters):
-            second[k, k] += gradient[k] * bend(parameter, np.where(np.isfinite(params[self.free[k]]), params[self.free[k]], 0.0))
+            second[k, k] += gradient[k] * bend(
+                parameter, np.where(np.isfinite(params[self.free[k]]), params[self.free[k]], 0.0)
+            )
         return value, gradient, second
 
     def outer_scores(self, unit: Index, x: Array) -> Array:

@@ -13,13 +13,15 @@ import numpy as np
 
 from levelkit.inference import optimize, surfaces
 from levelkit.inference.kernels import Array, Index
-from levelkit.inference.objective import Objective
+from levelkit.inference.objective import Objective, to_coordinate
 from levelkit.inference.surfaces import Grid, Surfaces, Tables
 
 # Two optima nearer than this in every coordinate are one; values nearer than _TIE are equal.
 _APART = 1e-2
 _TIE = 1e-7
-_EDGE_POINTS = 193
+_EDGE_POINTS = 97
+# Candidates this far below the best one, in log units, are not refined further.
+_HOPELESS = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +52,11 @@ def find(grid: Grid, tables: Tables, edge: tuple[Grid, Tables] | None, unit: Ind
     if edge is not None:
         kept = ~_sharp(grid.objective, x)
         here, x = here[kept], x[:, kept]
-    x, value = _refine(grid, unit[here], x)
+    x, value = _refine(grid, unit[here], x, here, len(unit))
     if edge is not None:
-        edge_here, edge_x, edge_value = _along_edge(grid, edge, unit)
+        best = np.full(len(unit), -np.inf)
+        np.maximum.at(best, here, value)
+        edge_here, edge_x, edge_value = _along_edge(grid, edge, unit, best)
         here, x, value = (
             np.concatenate([here, edge_here]),
             np.concatenate([x, edge_x], axis=1),
@@ -79,12 +83,16 @@ def edge_grid(grid: Grid) -> Grid | None:
 def _sharp(objective: Objective, x: Array) -> Array:
     """Whether players best respond at x, so that the likelihood jumps."""
     precise = [k for k, p in enumerate(objective.parameters) if p.is_precision]
-    fixed = [v for i, v in enumerate(objective.fixed) if i not in objective.free and objective.model.parameters[i].is_precision]
+    fixed = [
+        v
+        for i, v in enumerate(objective.fixed)
+        if i not in objective.free and objective.model.parameters[i].is_precision
+    ]
     always = objective.model.is_jumpy or any(np.isinf(v) for v in fixed)
     return np.full(x.shape[1], always) | (np.isposinf(x[precise]).any(axis=0) if precise else False)
 
 
-def _refine(grid: Grid, unit: Index, x: Array) -> tuple[Array, Array]:
+def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int) -> tuple[Array, Array]:
     lower, upper = grid.bounds(unit)
     sharp = _sharp(grid.objective, x)
     value = np.zeros(len(unit))
@@ -96,20 +104,28 @@ def _refine(grid: Grid, unit: Index, x: Array) -> tuple[Array, Array]:
         if jumpy:
             at, v = optimize.zoom(grid.objective, u, at, grid.spacing(u, at), low, high)
         else:
-            at, v = optimize.climb(grid.objective, u, at, low, high)
-            at, v = optimize.polish(grid.objective, u, at, v, low, high)
+            at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7)
+            top = np.full(n_units, -np.inf)
+            np.maximum.at(top, here[chosen], v)
+            fine = np.flatnonzero(v >= top[here[chosen]] - _HOPELESS)
+            at[:, fine], v[fine] = optimize.polish(
+                grid.objective, u[fine], at[:, fine], v[fine], low[:, fine], high[:, fine]
+            )
         x[:, chosen], value[chosen] = at, v
     return x, value
 
 
-def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index) -> tuple[Index, Array, Array]:
-    """Local optima at infinite precision, in the coordinates of the full grid."""
+def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index, best: Array) -> tuple[Index, Array, Array]:
+    """Local optima at infinite precision, in the coordinates of the full grid; those far below `best` are left out."""
     sub, tables = edge
     read = surfaces.read(sub, tables, unit)
-    here, peak = np.nonzero(np.isfinite(read.heights[:, :3]))
+    heights = read.heights[:, :3]
+    here, peak = np.nonzero(np.isfinite(heights) & (heights > best[:, None] - _HOPELESS))
     x = sub.at(read.peaks[here, peak], sub.reference[unit[here]])
     lower, upper = sub.bounds(unit[here])
-    x, value = optimize.zoom(sub.objective, unit[here], x, sub.spacing(unit[here], x), lower, upper, rounds=5)
+    x, value = optimize.zoom(
+        sub.objective, unit[here], x, sub.spacing(unit[here], x), lower, upper, points=17, rounds=6
+    )
     precise = next(k for k, p in enumerate(grid.objective.parameters) if p.is_precision)
     full = np.full((2, len(here)), np.inf)
     full[1 - precise] = x[0]
@@ -119,8 +135,10 @@ def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index) -> tuple[Ind
 def _snap(grid: Grid, unit: Index, x: Array, value: Array) -> tuple[Array, Array]:
     """Move a coordinate to its limit where the limit is as good: then the data do not tell it from the limit."""
     x, value = x.copy(), value.copy()
-    for k in range(len(x)):
-        for limit in (-np.inf, np.inf):
+    for k, parameter in enumerate(grid.objective.parameters):
+        for limit in to_coordinate(parameter, np.array([parameter.low, parameter.high])):
+            if np.isfinite(limit):
+                continue
             movable = np.flatnonzero(np.isfinite(x[k]))
             if not movable.size:
                 continue
@@ -184,5 +202,3 @@ def at_jump(objective: Objective, unit: Index, x: Array, value: Array) -> Array:
                 trial[k] += step
                 jump[at] |= objective.value(unit[at], trial) < value[at] - 0.01
     return jump
-
-

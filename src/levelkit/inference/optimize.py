@@ -14,10 +14,9 @@ import numpy as np
 from levelkit.errors import UsageError
 from levelkit.inference.kernels import Array, Index
 
-Bool = np.ndarray[Any, np.dtype[np.bool_]]
+Bool = np.ndarray[Any, np.dtype[Any]]
 
 _LONGEST_STEP = 1.5
-_GAIN = 1e-11
 
 
 class Curved(Protocol):
@@ -35,6 +34,8 @@ def _solve(matrix: Array, vector: Array, damping: Array, held: Bool) -> Array:
     ridge = damping * np.maximum(diagonal, 1e-10) + 1e-14
     if size == 1:
         return np.where(held, 0.0, vector / (matrix[0] + ridge))
+    if size == 2:
+        return _solve_two(matrix[0, 0] + ridge[0], matrix[0, 1], matrix[1, 1] + ridge[1], vector, held)
     a = np.moveaxis(matrix + 0.0, -1, 0)
     idx = np.arange(size)
     a[:, idx, idx] += ridge.T
@@ -45,8 +46,25 @@ def _solve(matrix: Array, vector: Array, damping: Array, held: Bool) -> Array:
     return np.linalg.solve(a, np.where(held, 0.0, vector).T[..., None])[..., 0].T
 
 
+def _solve_two(a: Array, b: Array, c: Array, vector: Array, held: Bool) -> Array:
+    """The same for two coordinates, by Cramer's rule: [[a, b], [b, c]] d = vector."""
+    a, c = np.where(held[0], 1.0, a), np.where(held[1], 1.0, c)
+    b = np.where(held[0] | held[1], 0.0, b)
+    v = np.where(held, 0.0, vector)
+    determinant = a * c - b * b
+    determinant = np.where(np.abs(determinant) > 1e-300, determinant, 1e-300)
+    return np.stack([(c * v[0] - b * v[1]) / determinant, (a * v[1] - b * v[0]) / determinant])
+
+
 def climb(
-    objective: Curved, unit: Index, x: Array, lower: Array, upper: Array, held: Bool | None = None, steps: int = 60
+    objective: Curved,
+    unit: Index,
+    x: Array,
+    lower: Array,
+    upper: Array,
+    held: Bool | None = None,
+    steps: int = 60,
+    gain: float = 1e-11,
 ) -> tuple[Array, Array]:
     """Damped Fisher scoring from x (F, m) within bounds; returns x and the value (m,).
 
@@ -68,19 +86,26 @@ def climb(
         trial = np.where(stuck, at, np.clip(at + step, lower[:, active], upper[:, active]))
         v, g_new, info_new = objective.scores(unit[active], trial, held[:, active])
         better = v > value[active]
-        gain = np.where(better, v - value[active], 0.0)
+        gained = np.where(better, v - value[active], 0.0)
         promised = np.sum(np.where(stuck, 0.0, g * np.where(stuck, 0.0, step)), axis=0)
         won = active[better]
         x[:, won], value[won] = trial[:, better], v[better]
         gradient[:, won], information[..., won] = g_new[:, better], info_new[..., better]
         damping[active] = np.where(better, np.maximum(damping[active] / 6, 1e-9), damping[active] * 8)
-        done = (promised < _GAIN) | (better & (gain < _GAIN)) | (~better & (damping[active] > 1e7))
+        done = (promised < gain) | (better & (gained < gain)) | (~better & (damping[active] > 1e7))
         active = active[~done]
     return x, value
 
 
 def polish(
-    objective: Curved, unit: Index, x: Array, value: Array, lower: Array, upper: Array, held: Bool | None = None, steps: int = 8
+    objective: Curved,
+    unit: Index,
+    x: Array,
+    value: Array,
+    lower: Array,
+    upper: Array,
+    held: Bool | None = None,
+    steps: int = 8,
 ) -> tuple[Array, Array]:
     """Newton steps on the exact second derivatives, curvatures taken by their size so that every step goes uphill.
 
@@ -113,6 +138,8 @@ def polish(
 
 def _uphill(second: Array, g: Array, held: Bool, damping: Array) -> Array:
     """(|second| + damping)^-1 g in the space of the coordinates that move, (F, m)."""
+    if len(g) == 2:
+        return _uphill_two(second, g, held, damping)
     matrix = np.moveaxis(second, -1, 0) + 0.0
     blocked = held.T
     matrix[blocked] = 0.0
@@ -124,8 +151,31 @@ def _uphill(second: Array, g: Array, held: Bool, damping: Array) -> Array:
     return np.asarray(np.einsum("mij,mj,mkj,km->im", vectors, 1 / size, vectors, g))
 
 
+def _uphill_two(second: Array, g: Array, held: Bool, damping: Array) -> Array:
+    """The same for two coordinates, from the closed form of the eigenvalues."""
+    bad = ~np.isfinite(second).all(axis=(0, 1))
+    a = np.where(held[0] | bad, -1.0, second[0, 0])
+    c = np.where(held[1] | bad, -1.0, second[1, 1])
+    b = np.where(held[0] | held[1] | bad, 0.0, second[0, 1])
+    middle, half = (a + c) / 2, np.hypot((a - c) / 2, b)
+    sizes = np.maximum(np.abs(np.stack([middle + half, middle - half])), 1e-12)
+    sizes = sizes + damping * np.maximum(sizes.max(axis=0), 1e-6)
+    # the eigenvector of the upper eigenvalue at angle t: tan 2t = 2b / (a - c)
+    angle = 0.5 * np.arctan2(2 * b, a - c)
+    cos, sin = np.cos(angle), np.sin(angle)
+    along, across = (cos * g[0] + sin * g[1]) / sizes[0], (cos * g[1] - sin * g[0]) / sizes[1]
+    return np.stack([cos * along - sin * across, sin * along + cos * across])
+
+
 def zoom(
-    objective: Curved, unit: Index, x: Array, half: Array, lower: Array, upper: Array, rounds: int = 0
+    objective: Curved,
+    unit: Index,
+    x: Array,
+    half: Array,
+    lower: Array,
+    upper: Array,
+    points: int = 0,
+    rounds: int = 0,
 ) -> tuple[Array, Array]:
     """Refine x (F, m) by ever finer grids around the best point so far; finds one-sided suprema at jumps.
 
@@ -134,7 +184,7 @@ def zoom(
     x = x.copy()
     free = np.isfinite(x)
     moving = int(free.sum(axis=0).max(initial=0))
-    points = 33 if moving <= 1 else 11
+    points = points or (33 if moving <= 1 else 11)
     rounds = rounds or (8 if moving <= 1 else 14)
     value = objective.value(unit, x)
     if moving == 0:
@@ -161,7 +211,13 @@ def zoom(
 
 
 def one_by_one(
-    objective: Curved, unit: Index, x: Array, lower: Array, upper: Array, held: Bool | None = None, optimizer: str = "jaxopt"
+    objective: Curved,
+    unit: Index,
+    x: Array,
+    lower: Array,
+    upper: Array,
+    held: Bool | None = None,
+    optimizer: str = "jaxopt",
 ) -> tuple[Array, Array]:
     """The job of `climb` by a library's bounded quasi-Newton method, point by point: slower, an independent check.
 

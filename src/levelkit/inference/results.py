@@ -22,7 +22,6 @@ from levelkit.inference.likelihood import (
     saturated_loglik,
     uniform_loglik,
 )
-
 from levelkit.inference.solved import Options, Solved
 from levelkit.inference.status import Status
 from levelkit.models.base import PER_PAYOFF, Model
@@ -192,7 +191,9 @@ class Fits:
         if mine.any():
             owner = r.unit[mine]
             step = 1e-5
-            slope = (_mean_level(self.model, {**at, depth: at[depth] * (1 + step)}) - mean) / (at[depth] * step + 1e-300)
+            slope = (_mean_level(self.model, {**at, depth: at[depth] * (1 + step)}) - mean) / (
+                at[depth] * step + 1e-300
+            )
             se[owner] = slope[owner] * r.se[mine]
             cap = next(p.high for p in self.model.parameters if p.name == depth)
             bound = {name: v[owner] for name, v in at.items()}
@@ -230,13 +231,22 @@ class Fits:
     def _notes(self) -> Array:
         """Plain words on what is special about each unit."""
         r, rep = self.result, self.representative
-        fractional = self.units.total((np.abs(self.units.counts - np.rint(self.units.counts)) > 1e-9).any(axis=1).astype(float)) > 0
+        fractional = (
+            self.units.total((np.abs(self.units.counts - np.rint(self.units.counts)) > 1e-9).any(axis=1).astype(float))
+            > 0
+        )
         tau = "tau" if self.model.depth else "the parameter"
         parts = [
             (self._n == 0, "no choices"),
             (r.nothing[rep], "no better than uniform play: nothing can be said about the parameters"),
-            (r.ridge[rep] & ~r.nothing[rep], "the likelihood is constant along a ridge: the parameters are not identified from these games"),
-            (r.capped[rep], f"{tau} is at the highest value that {self.model.options().get('levels', '')} levels allow"),
+            (
+                r.ridge[rep] & ~r.nothing[rep],
+                "the likelihood is constant along a ridge: the parameters are not identified from these games",
+            ),
+            (
+                r.capped[rep],
+                f"{tau} is at the highest value that {self.model.options().get('levels', '')} levels allow",
+            ),
             (r.jump[rep], "the optimum is at a jump of best responses: a one-sided limit"),
             (r.gaps[rep], "the profile set has gaps; the interval is its hull"),
             (fractional, "fractional counts, used as weights"),
@@ -283,7 +293,9 @@ class Fits:
                     )
                 )
         frame = pd.concat(pieces).sort_values(["_row", "_player"], kind="stable")
-        keys = rows.keys.iloc[rows.owner[frame["_row"].to_numpy()]][[c for c in self.by if c != "game"]].reset_index(drop=True)
+        keys = rows.keys.iloc[rows.owner[frame["_row"].to_numpy()]][[c for c in self.by if c != "game"]].reset_index(
+            drop=True
+        )
         return pd.concat([keys, frame.drop(columns=["_row", "_player"]).reset_index(drop=True)], axis=1)
 
     def locate(self, **where: Any) -> int:
@@ -303,8 +315,12 @@ class Fits:
             raise UsageError(f"unit {unit} does not exist; there are {len(self)}, numbered from 0")
         objective = solved.bind(self.likelihood, self.fixed)
         if not 1 <= len(objective.free) <= 2 or len(self.extra.columns):
-            raise UsageError("a likelihood surface exists for fits with one or two free parameters that do not vary within units")
-        return surfaces.grid(objective, (401,) if len(objective.free) == 1 else (72, 96)), int(self.representative[unit])
+            raise UsageError(
+                "a likelihood surface exists for fits with one or two free parameters that do not vary within units"
+            )
+        return surfaces.grid(objective, (401,) if len(objective.free) == 1 else (72, 96)), int(
+            self.representative[unit]
+        )
 
     def surface(self, unit: int = 0) -> Surface:
         """The log-likelihood surface of one unit over its two free parameters. Raises UsageError if it has not two."""
@@ -368,6 +384,3 @@ def _mean_level(model: Model, at: dict[str, Array]) -> Array:
         room *= 16
     padded = {name: np.pad(np.asarray(v, float), (0, room - size), constant_values=1.0) for name, v in at.items()}
     return np.array(model.mean_level(padded))[:size]
-
-
-

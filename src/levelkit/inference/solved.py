@@ -18,7 +18,7 @@ Progress = Callable[[int, int], None]
 
 # No better than uniform play: the log-likelihoods agree to this.
 NOTHING = 1e-6
-_CHUNK = 1024
+_CHUNK = 8192
 
 # Where, as shares of the parameters' spans, it is tried whether choices reveal them.
 _SPOTS = ((0.35, 0.25), (0.55, 0.35), (0.7, 0.15), (0.45, 0.5), (0.6, 0.6))
@@ -66,7 +66,9 @@ class Options:
     optimizer: str = "newton"
 
 
-def solve(likelihood: Likelihood, fixed: dict[str, float], options: Options, progress: Progress | None = None) -> Solved:
+def solve(
+    likelihood: Likelihood, fixed: dict[str, float], options: Options, progress: Progress | None = None
+) -> Solved:
     """Fit every unit of a likelihood with at most two free parameters."""
     objective = bind(likelihood, fixed)
     n_units = len(likelihood.units)
@@ -108,7 +110,7 @@ def _solve_chunk(
     fall = intervals.drop(options.interval)
     m, size = len(unit), len(objective.free)
     totals = _choices(objective, unit)
-    nothing = value <= uniform + NOTHING
+    nothing: Array = np.asarray(value <= uniform + NOTHING)
     edges, capped = at_ends(objective, x)
     ridge = _ridges(grid, unit, x, edges, totals)
     target = (value - fall)[:, None]
@@ -138,11 +140,11 @@ def _solve_chunk(
         status=status.T.ravel(),
         value=value,
         tried=found.tried,
-        ridge=ridge.any(axis=0),
+        ridge=np.asarray(ridge.any(axis=0)),
         nothing=nothing,
         jump=optima.at_jump(objective, unit, x, value),
         gaps=gaps,
-        capped=capped.any(axis=0),
+        capped=np.asarray(capped.any(axis=0)),
         params=objective.params(x),
         rival_unit=unit[found.unit[near]],
         rival_params=objective.params(found.x[:, near]),

@@ -65,9 +65,7 @@ def void_directions(informations: Array) -> Array:
     return np.asarray((loading & (relative < _SINGULAR)[:, None, :]).any(axis=2).T)
 
 
-def judge(
-    *, edge: Array, spans: Array, ridge: Array, nothing: Array, rivals: Array
-) -> Array:
+def judge(*, edge: Array, spans: Array, ridge: Array, nothing: Array, rivals: Array) -> Array:
     """Status codes (F, m). edge, spans, ridge (F, m): at an end; profile set covers the range; no information.
 
     nothing (m,): no better than uniform play. rivals (m,): another optimum within the drop.

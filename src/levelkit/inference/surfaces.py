@@ -15,12 +15,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from levelkit.inference.kernels import Array, Index
+from levelkit.inference.kernels import Array, Index, payoff_unit
 from levelkit.inference.objective import Objective, from_coordinate, to_coordinate
 from levelkit.models.base import Parameter
 
-PEAKS = 6
-_POINTS = {1: (513,), 2: (32, 48)}
+PEAKS = 8
+_SIZES = (16, 128, 1024)
+
+# Distance between nodes in log or logit units: along precisions and along others, and where only one parameter is free.
+SPACING = {True: 0.2, False: 0.25}
+SPACING_ALONE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +92,15 @@ class Grid:
 
 def grid(objective: Objective, points: tuple[int, ...] | None = None) -> Grid:
     """The default grid of an objective with one or two free parameters."""
-    sizes = points or _POINTS[len(objective.free)]
+    sizes = points or [_points(p, len(objective.free)) for p in objective.parameters]
     axes = tuple(axis(p, n) for p, n in zip(objective.parameters, sizes, strict=True))
     return Grid(objective, axes, reference_ranges(objective))
+
+
+def _points(parameter: Parameter, free: int) -> int:
+    first, last = to_coordinate(parameter, np.array(parameter.span))
+    spacing = SPACING_ALONE if free == 1 else SPACING[parameter.is_precision]
+    return int(np.ceil((last - first) / spacing)) + 1
 
 
 def reference_ranges(objective: Objective) -> Array:
@@ -98,7 +108,7 @@ def reference_ranges(objective: Objective) -> Array:
     units = objective.likelihood.units
     if objective.likelihood.scale == "range":
         return np.ones(len(units))
-    ranges = np.array([g.payoff_range for g in units.games])[units.game]
+    ranges = np.array([payoff_unit(g) for g in units.games])[units.game]
     return np.maximum.reduceat(ranges, units.start[:-1])
 
 
@@ -128,24 +138,38 @@ class Tables:
         self._kept = {k: self._kept[k] for k in keys if k in self._kept}
         missing = [k for k in keys if k not in self._kept]
         if missing:
-            nodes = int(np.prod(self._grid.shape))
-            game = np.repeat([k[0] for k in missing], nodes)
-            reference = np.repeat([k[1] for k in missing], nodes)
-            x = self._grid.at(np.tile(np.arange(nodes), len(missing)), reference)
+            nodes = np.arange(int(np.prod(self._grid.shape)))
             objective = self._grid.objective
-            made = objective.likelihood.log_probabilities(game, objective.params(x))
-            for i, key in enumerate(missing):
-                self._kept[key] = made[:, i * nodes : (i + 1) * nodes]
+            # on payoffs divided by the reference range all games share the nodes
+            params = objective.params(self._grid.at(nodes, np.ones(len(nodes))))
+            game, reference = (np.array(column) for column in zip(*missing, strict=True))
+            # a precision fixed at a finite value is per raw payoff unit, so it differs between reference ranges
+            fixed = [
+                i
+                for i, p in enumerate(objective.model.parameters)
+                if p.is_precision and i not in objective.free and np.isfinite(objective.fixed[i])
+            ]
+            for value in np.unique(reference) if fixed else [None]:
+                which = np.arange(len(missing)) if value is None else np.flatnonzero(reference == value)
+                scaled = params.copy()
+                scaled[fixed] *= 1.0 if value is None else value
+                made = objective.likelihood.tables(game[which], reference[which], scaled)
+                self._kept.update({missing[w]: t for w, t in zip(which, made, strict=True)})
         return np.stack([self._kept[k] for k in keys])
 
 
 def read(grid: Grid, tables: Tables, unit: Index) -> Surfaces:
     """Surfaces of some units (consecutive ones share tables best) and what is read off them."""
-    counts, table = _product(grid, tables, unit)
-    size = next(s for s in (16, 128, 1024) if len(unit) <= s)
-    padded = np.pad(counts, [(0, size - len(unit)), (0, 0)], mode="edge")
-    out = [np.asarray(o)[: len(unit)] for o in _read(padded, table, grid.shape)]
-    heights, peaks, first, first_at, second, second_at = out
+    parts = []
+    for piece in _pieces(grid, unit):
+        counts, table = _product(grid, tables, piece)
+        size = next(s for s in _SIZES if len(piece) <= s)
+        padded = np.pad(counts, [(0, size - len(piece)), (0, 0)], mode="edge")
+        own = table.ndim == 3
+        if own:
+            table = np.pad(table, [(0, size - len(piece)), (0, 0), (0, 0)], mode="edge")
+        parts.append([np.asarray(o)[: len(piece)] for o in _read(padded, table, grid.shape)])
+    heights, peaks, first, first_at, second, second_at = (np.concatenate(p) for p in zip(*parts, strict=True))
     if len(grid.axes) == 1:
         return Surfaces(peaks, heights, (first,), (np.zeros_like(first_at),))
     return Surfaces(peaks, heights, (first, second), (first_at, second_at))
@@ -154,19 +178,35 @@ def read(grid: Grid, tables: Tables, unit: Index) -> Surfaces:
 def surface(grid: Grid, unit: int) -> Array:
     """The whole surface of one unit, shaped like the grid."""
     counts, table = _product(grid, Tables(grid), np.array([unit]))
-    return (counts @ table).reshape(grid.shape)
+    return np.asarray(counts @ (table[0] if table.ndim == 3 else table)).reshape(grid.shape)
+
+
+def _pieces(grid: Grid, unit: Index) -> list[Index]:
+    """Cut units into pieces whose products stay small: many units on few tables, or few units with a table each."""
+    units = grid.objective.likelihood.units
+    game = units.game[units.start[unit]]
+    changes = np.cumsum(np.concatenate([[0], game[1:] != game[:-1]]))
+    if changes[-1] + 1 <= 16:
+        return [unit[i : i + _SIZES[-1]] for i in range(0, len(unit), _SIZES[-1])]
+    return [unit[i : i + _SIZES[-2]] for i in range(0, len(unit), _SIZES[-2])]
 
 
 def _product(grid: Grid, tables: Tables, unit: Index) -> tuple[Array, Array]:
-    """Counts (m, width) and table (width, nodes) such that their product is the units' surfaces; width a power of two."""
+    """Counts and tables whose products are the units' surfaces.
+
+    Either (m, width) and one table (width, nodes), width a power of two; or, for units that each play one game of their own,
+    (m, W) and a table for each, (m, W, nodes).
+    """
     units = grid.objective.likelihood.units
     sizes = np.diff(units.start)[unit]
     rows = np.concatenate([np.arange(units.start[u], units.start[u + 1]) for u in unit])
     owner = np.repeat(np.arange(len(unit)), sizes)
     pairs = list(zip(units.game[rows].tolist(), grid.reference[unit][owner].tolist(), strict=True))
     keys = list(dict.fromkeys(pairs))
-    place = {k: i for i, k in enumerate(keys)}
     made = tables.get(keys)
+    if len(keys) == len(rows) == len(unit) > 1:
+        return units.counts[rows], made
+    place = {k: i for i, k in enumerate(keys)}
     n_keys, width, nodes = made.shape
     counts = np.zeros((len(unit), n_keys, width))
     counts[owner, [place[p] for p in pairs]] = units.counts[rows]
@@ -177,7 +217,8 @@ def _product(grid: Grid, tables: Tables, unit: Index) -> tuple[Array, Array]:
 
 @partial(jax.jit, static_argnames="shape")
 def _read(counts: jax.Array, table: jax.Array, shape: tuple[int, int]) -> tuple[jax.Array, ...]:
-    surfaces = (counts @ table).reshape(-1, *shape)
+    product = counts @ table if table.ndim == 2 else jnp.einsum("uw,uwn->un", counts, table)
+    surfaces = product.reshape(-1, *shape)
     edge = jnp.pad(surfaces, ((0, 0), (1, 1), (1, 1)), constant_values=-jnp.inf)
     n, m = shape
     peak = jnp.ones(surfaces.shape, bool)

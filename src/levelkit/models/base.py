@@ -42,7 +42,7 @@ class Prior:
 class Parameter:
     """One parameter of a model.
 
-    `low` and `high` are the ends of its range; 0 and infinity are limits at which the model is still defined. `span` is where
+    `low` and `high` are the ends of the range that is fitted; 0 and infinity are limits at which the model is still defined. `span` is where
     interior optima are expected and the search is dense, in natural units; for a parameter whose `unit` is "1/payoff" it
     is in units of 1 / (payoff range). `transform` is the scale on which it is searched and on which standard errors are
     symmetric; the members of one `simplex` sum to one.
@@ -57,6 +57,11 @@ class Parameter:
     label: str
     unit: str
     span: tuple[float, float]
+
+    @property
+    def limit(self) -> float:
+        """The largest value at which the model is defined; a fit may search less far (`high`)."""
+        return np.inf if self.transform == "log" else self.high
 
     @property
     def is_precision(self) -> bool:
@@ -128,8 +133,9 @@ class Model:
         checked = {}
         for p in self.parameters:
             value = float(params[p.name])
-            if not p.low <= value <= p.high:
-                raise UsageError(f"{p.name} = {value:g} is outside [{p.low:g}, {p.high:g}]")
+            high = p.limit
+            if not p.low <= value <= high:
+                raise UsageError(f"{p.name} = {value:g} is outside [{p.low:g}, {high:g}]")
             checked[p.name] = value
         shares = [checked[p.name] for p in self.parameters if p.transform == "simplex"]
         if shares and abs(sum(shares) - 1) > 1e-8:

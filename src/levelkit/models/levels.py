@@ -32,12 +32,30 @@ Population = Literal["poisson", "geometric", "spike-poisson"]
 Belief = Literal["hierarchy", "step"]
 
 GAMMA = Parameter(
-    "gamma", 0.0, np.inf, "log", 1.0, Prior("lognormal", (0.0, 1.5)), "context precision gamma", PER_PAYOFF, (0.3, 80.0)
+    "gamma",
+    0.0,
+    np.inf,
+    "log",
+    1.0,
+    Prior("lognormal", (0.0, 1.5)),
+    "context precision gamma",
+    PER_PAYOFF,
+    (0.3, 80.0),
 )
 LAM = Parameter(
-    "lam", 0.0, np.inf, "log", 5.0, Prior("lognormal", (1.0, 1.5)), "precision lambda", PER_PAYOFF, (0.5, 300.0)
+    "lam",
+    0.0,
+    np.inf,
+    "log",
+    5.0,
+    Prior("lognormal", (1.0, 1.5)),
+    "precision lambda",
+    PER_PAYOFF,
+    (0.5, 300.0),
 )
-SPIKE = Parameter("spike", 0.0, 1.0, "logit", 0.1, Prior("beta", (1.0, 4.0)), "extra share of level 0", SHARE, (0.01, 0.99))
+SPIKE = Parameter(
+    "spike", 0.0, 1.0, "logit", 0.1, Prior("beta", (1.0, 4.0)), "extra share of level 0", SHARE, (0.01, 0.99)
+)
 EPS = Parameter("eps", 0.0, 1.0, "logit", 0.1, Prior("beta", (1.0, 4.0)), "tremble rate eps", SHARE, (0.005, 0.995))
 
 
@@ -173,7 +191,8 @@ class TauModel(LevelModel):
         spike = jnp.asarray(params["spike"], float)
         # with f_0 raised to spike + (1 - spike) f_0, level 1's ratio gains spike / ((1 - spike) f_1)
         levels_over_first = jnp.cumprod(1 / ratios[1:], axis=0).sum(axis=0) + 1.0 + ratios[0]
-        return _weights_from_ratios(ratios.at[0].add(spike / (1 - spike) * levels_over_first))
+        raised = jnp.where(spike > 0, spike / (1 - spike) * jnp.where(spike > 0, levels_over_first, 1.0), 0.0)
+        return _weights_from_ratios(ratios.at[0].add(raised))
 
 
 @dataclass(frozen=True)

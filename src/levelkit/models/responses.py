@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 
 # Two actions whose expected payoffs differ by less than this share of the game's payoff range are tied.
-TIE = 1e-11
+TIE = 1e-13
 
 # Stands in for infinite precision (times 1 / payoff range): actions that are not tied get no weight, exp(-100) or less.
-SHARPEST = 1e13
+SHARPEST = 1e15
 
 _UNROLL = 12
 
@@ -48,9 +48,8 @@ def expected_payoffs(payoffs: tuple[jax.Array, ...], beliefs: tuple[jax.Array, .
 
 
 def _gaps(utilities: jax.Array, payoff_range: jax.Array) -> jax.Array:
-    """How far each action falls short of the best, with ties set to exactly zero."""
-    gaps = utilities - jnp.max(utilities, axis=0, keepdims=True)
-    return jnp.where(gaps >= -TIE * payoff_range, 0.0, gaps)
+    """How far each action falls short of the best, less the tolerance for ties; exactly zero for tied ones."""
+    return jnp.minimum(utilities - (jnp.max(utilities, axis=0, keepdims=True) - TIE * payoff_range), 0.0)
 
 
 def best_response(utilities: jax.Array, payoff_range: jax.Array) -> jax.Array:
@@ -63,4 +62,4 @@ def logit_response(utilities: jax.Array, lam: jax.Array, payoff_range: jax.Array
     """softmax(lam * utilities) over the first axis, computed stably; infinite lam is the best response."""
     lam = jnp.minimum(lam, SHARPEST / payoff_range)
     weights = jnp.exp(lam * _gaps(utilities, payoff_range))
-    return weights / jnp.sum(weights, axis=0, keepdims=True)
+    return weights * (1.0 / jnp.sum(weights, axis=0, keepdims=True))
