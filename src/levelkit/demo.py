@@ -133,9 +133,7 @@ def _models(fits: Fits) -> list[str]:
     tau = fits.frame()
     tau = tau[tau["parameter"] == "tau"]
     games = list(dict.fromkeys(tau["game"]))
-    heads = "".join(
-        pad(clip(g.removeprefix("competitive_").replace("_", " "), _CELL), _CELL + 1) for g in games
-    )
+    heads = "".join(pad(clip(g.removeprefix("competitive_").replace("_", " "), _CELL), _CELL + 1) for g in games)
     short = words.shorten_all([words.plain(m) for m in tau["model"]], _NAME - 1)
     lines = []
     for cot, part in tau.groupby("cot", sort=True):
@@ -156,11 +154,7 @@ def _people(name: str, fits: Fits) -> list[str]:
     for i in range(0, len(frame), 2):
         tau, gamma = frame.iloc[i], frame.iloc[i + 1]
         who = ", ".join(words.plain(tau[k]) for k in fits.by) or "rpc2009, 17 games"
-        who = (
-            f"sw10, {who}"
-            if name == "sw10_humans"
-            else who.replace("eleven_twenty", "11-20,").replace("_", " ")
-        )
+        who = f"sw10, {who}" if name == "sw10_humans" else who.replace("eleven_twenty", "11-20,").replace("_", " ")
         lines.append(
             pad(clip(who, _NAME - 1), _NAME)
             + f"{words.count(tau['n']):>6}  {pad(_cell(tau), _CELL + 2)}{_cell(gamma, number)}"

@@ -14,9 +14,7 @@ def command(
     out: Annotated[Path, typer.Option(help="Folder for report.html, fits.csv and the choices.")] = Path(
         "levelkit-demo"
     ),
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the estimates as JSON and nothing else.")
-    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the estimates as JSON and nothing else.")] = False,
 ) -> None:
     """Fit truncated QRE to choices of 20 language models and of people, and write a report. Takes under a
     minute.

@@ -28,13 +28,9 @@ def command(
     ] = [],  # noqa: B006
     by: Annotated[
         Texts,
-        typer.Option(
-            help="Columns: one estimate for each combination, such as model,game.", show_default=False
-        ),
+        typer.Option(help="Columns: one estimate for each combination, such as model,game.", show_default=False),
     ] = [],  # noqa: B006
-    vary: Annotated[
-        Texts, typer.Option(help="Let one parameter vary more: gamma=game.", show_default=False)
-    ] = [],  # noqa: B006
+    vary: Annotated[Texts, typer.Option(help="Let one parameter vary more: gamma=game.", show_default=False)] = [],  # noqa: B006
     fix: Annotated[Texts, typer.Option(help="Hold a parameter: tau=1.5.", show_default=False)] = [],  # noqa: B006
     scale: Annotated[str, typer.Option(help="raw payoffs, or divided by each game's range.")] = "raw",
     interval: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.95,
@@ -51,9 +47,7 @@ def command(
     plot: Annotated[Path | None, typer.Option(help="Draw the estimates into .svg, .png or .pdf.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop if any row has to be set aside.")] = False,
-    no_intervals: Annotated[
-        bool, typer.Option("--no-intervals", help="Leave intervals out; faster.")
-    ] = False,
+    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave intervals out; faster.")] = False,
 ) -> None:
     """Estimate reasoning levels and precision from choices.
 

@@ -18,12 +18,8 @@ Sets = Mapping[str, tuple[str, list["Game"]]]
 
 
 def command(
-    name: Annotated[
-        str | None, typer.Argument(help="A game; without it, all are listed.", show_default=False)
-    ] = None,
-    set_: Annotated[
-        str | None, typer.Option("--set", help="Only the games of this set.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="A game; without it, all are listed.", show_default=False)] = None,
+    set_: Annotated[str | None, typer.Option("--set", help="Only the games of this set.", show_default=False)] = None,
     games: Annotated[Path | None, typer.Option(help="Games of yours: .toml, .nfg or a folder.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write to .toml or .nfg (games), .json or .txt.", show_default=False)
@@ -53,11 +49,7 @@ def _sets(source: Path | None, wanted: str | None) -> Sets:
     known, titles = library(), library_sets()
     if wanted is not None and wanted not in titles:
         raise UsageError(f"there is no set of games {wanted!r}{_near(wanted, titles)}")
-    return {
-        s: (title, [known[n] for n in members])
-        for s, (title, members) in titles.items()
-        if wanted in (None, s)
-    }
+    return {s: (title, [known[n] for n in members]) for s, (title, members) in titles.items() if wanted in (None, s)}
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:
@@ -97,9 +89,7 @@ def _emit_all(sets: Sets, out: Path | None, json: bool) -> None:
         for g in members
     ]
     if out is not None:
-        _write(
-            out, [g for _, members in sets.values() for g in members], gamesheet.listing(sets), dumps(rows)
-        )
+        _write(out, [g for _, members in sets.values() for g in members], gamesheet.listing(sets), dumps(rows))
     if json:
         output.show(dumps(rows))
     elif out is None:

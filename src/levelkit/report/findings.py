@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 from levelkit.report import words
 from levelkit.report.view import View
 from levelkit.report.words import number, plural
+
+LISTED = 1000
+"""Cells that a finding names at most."""
 
 # A change in the mean level, when the highest level doubles, that is worth a line.
 _SHIFT = 0.1
@@ -28,12 +32,13 @@ class Finding:
     """One thing the data do not tell.
 
     kind: short stable name. text: a sentence. cells: what is to be said cell by cell, such as
-    "gpt-4o: tau >= 2.1 (95%)".
+    "gpt-4o: tau >= 2.1 (95%)", for the first `LISTED` of them; count: how many there are.
     """
 
     kind: str
     text: str
     cells: tuple[str, ...] = ()
+    count: int = 0
 
 
 def findings(view: View) -> tuple[Finding, ...]:
@@ -64,10 +69,14 @@ def one_sided(row: Any, level: str, low_end: float = 0.0) -> str:
     if math.isnan(bound):
         return f"{name} at {number(estimate)}, no interval"
     if at_low:
-        return (
-            f"{name} <= {number(bound)} ({level})" if math.isfinite(bound) else f"{name} unbounded ({level})"
-        )
+        return f"{name} <= {number(bound)} ({level})" if math.isfinite(bound) else f"{name} unbounded ({level})"
     return f"{name} >= {number(bound)} ({level})" if bound > low_end else f"{name} unbounded ({level})"
+
+
+def _parameter(view: View, row: Mapping[Any, Any]) -> str:
+    """A parameter's name, with what it varies by beyond the cell: "gamma (sw10)"."""
+    more = [words.plain(row[k]) for k in view.keys if k not in view.fits.by and row[k] is not None]
+    return f"{row['parameter']} ({', '.join(more)})" if more else str(row["parameter"])
 
 
 def _where(view: View, status: str) -> list[int]:
@@ -77,7 +86,14 @@ def _where(view: View, status: str) -> list[int]:
 def _by_parameter(view: View, rows: list[int]) -> str:
     total = view.frame["parameter"].value_counts()
     here = view.frame["parameter"].iloc[rows].value_counts()
+    if total.max() == 1:
+        return ", ".join(p for p in view.parameters if p in here)
     return ", ".join(f"{p} in {here[p]:,} of {total[p]:,}" for p in view.parameters if p in here)
+
+
+def _said(name: str, text: str) -> str:
+    """A statement about a cell; where there is one cell only it needs no name."""
+    return text if name == words.ALL_TOGETHER else f"{name}: {text}"
 
 
 def _flat(view: View) -> Finding | None:
@@ -85,13 +101,14 @@ def _flat(view: View) -> Finding | None:
     if not rows:
         return None
     by_cell: dict[str, list[str]] = {}
-    for i in rows:
+    for i in rows[:LISTED]:
         by_cell.setdefault(view.names[i], []).append(str(view.frame["parameter"].iloc[i]))
     return Finding(
         "flat",
         f"Not determined at all (flat): {_by_parameter(view, rows)}. Other values, over the whole range "
         "or along a ridge, fit as well: do not quote a number.",
-        tuple(f"{name}: {', '.join(params)}" for name, params in by_cell.items()),
+        tuple(_said(name, ", ".join(params)) for name, params in by_cell.items()),
+        len(np.unique(view.key_ids[rows])),
     )
 
 
@@ -100,14 +117,16 @@ def _boundary(view: View) -> Finding | None:
     if not rows:
         return None
     lines = []
-    for i, row in zip(rows, view.frame.iloc[rows].itertuples(index=False), strict=True):
+    for i, row in zip(rows[:LISTED], view.frame.iloc[rows[:LISTED]].itertuples(index=False), strict=True):
         parameter = view.parameter(str(row.parameter))
-        lines.append(f"{view.names[i]}: {one_sided(row, view.level, parameter.low if parameter else 0.0)}")
+        said = one_sided(row, view.level, parameter.low if parameter else 0.0)
+        lines.append(_said(view.names[i], said))
     return Finding(
         "boundary",
         f"Bounded from one side only (boundary): {_by_parameter(view, rows)}. Quote these statements "
         "instead of an estimate:",
         tuple(lines),
+        len(rows),
     )
 
 
@@ -115,20 +134,19 @@ def _multimodal(view: View) -> Finding | None:
     rows = _where(view, "multimodal")
     if not rows:
         return None
-    names = list(dict.fromkeys(view.names[i] for i in rows))
-    others = dict(zip(view.cells, view.stats["others"], strict=True))
-    best: dict[str, list[str]] = {}
-    for i, row in enumerate(view.frame.itertuples(index=False)):
-        best.setdefault(view.names[i], []).append(f"{row.parameter} = {number(row.estimate)}")
+    cells = np.unique(view.owner[rows])
     lines = []
-    for name in names:
-        other = words.few(list(filter(None, _text(others.get(name, "")).split("; "))), 2)
-        lines.append(f"{name}: {', '.join(best[name])}" + (f"; or {other}" if other else ""))
+    for cell in cells[:LISTED].tolist():
+        own = view.frame.iloc[view.rows_of(cell)].to_dict("records")
+        best = ", ".join(f"{_parameter(view, row)} = {number(row['estimate'])}" for row in own)
+        other = words.few(list(filter(None, _text(view.stats["others"].iloc[cell]).split("; "))), 2)
+        lines.append(_said(view.cells[cell], best + (f"; or {other}" if other else "")))
     return Finding(
         "multimodal",
         f"Several answers fit about as well (multimodal): {_by_parameter(view, rows)}. The best one and "
         "others, with how much less they fit in log-likelihood:",
         tuple(lines),
+        len(cells),
     )
 
 
@@ -144,22 +162,25 @@ def _levels(view: View) -> Finding | None:
         "levels",
         f"Depends on the highest level allowed: in {plural(len(moved), 'cell')} the mean level moves by "
         f"more than {_SHIFT:g} when the highest level is doubled{to}.",
-        tuple(f"{view.cells[i]}: {number(mean[i])} -> {number(mean[i] + shift[i])}" for i in moved),
+        tuple(_said(view.cells[i], f"{number(mean[i])} -> {number(mean[i] + shift[i])}") for i in moved[:LISTED]),
+        len(moved),
     )
 
 
 def _notes(view: View) -> Finding | None:
-    told: dict[str, list[str]] = {}
-    for name, note in zip(view.cells, view.stats["note"], strict=True):
+    told: dict[str, list[int]] = {}
+    for note, at in view.stats.groupby("note", sort=False).indices.items():
         for one in filter(None, _text(note).replace("gaps; the", "gaps, the").split("; ")):
             if not one.startswith(_SAID_ELSEWHERE):
-                told.setdefault(one, []).append(name)
+                told.setdefault(one, []).extend(map(int, at))
     if not told:
         return None
-    lines = tuple(
-        f"{note} ({words.few(names, 3)})" if len(view.cells) > 1 else note for note, names in told.items()
-    )
-    return Finding("notes", "Noted while fitting:", lines)
+    lines = []
+    for note, cells in told.items():
+        named = [view.cells[i] for i in sorted(cells)[:3]]
+        more = f"; and {len(cells) - 3:,} more" if len(cells) > 3 else ""
+        lines.append(f"{note} ({'; '.join(named)}{more})" if len(view.cells) > 1 else note)
+    return Finding("notes", "Noted while fitting:", tuple(lines), len(lines))
 
 
 def _payoff_units(view: View) -> Finding | None:
@@ -185,7 +206,8 @@ def _few(view: View) -> Finding | None:
         "few",
         f"Few choices: {plural(len(small), 'cell')} with fewer than {_FEW_CHOICES}. Intervals and "
         "standard errors are large-sample approximations and rough there.",
-        tuple(f"{view.cells[i]}: n = {words.count(n[i])}" for i in small),
+        tuple(_said(view.cells[i], f"n = {words.count(n[i])}") for i in small[:LISTED]),
+        len(small),
     )
 
 
@@ -213,23 +235,18 @@ def _no_choices(view: View) -> Finding | None:
         "no choice",
         f"{words.count(none.sum())} answers without a choice ({100 * none.sum() / total:.2g}%) are not in "
         "the likelihood: what those players would have chosen is not known.",
-        tuple(f"{view.cells[i]}: {words.count(none[i])} ({100 * share[i]:.2g}%)" for i in order),
+        tuple(f"{view.cells[i]}: {words.count(none[i])} ({100 * share[i]:.2g}%)" for i in order[:LISTED]),
+        len(order),
     )
 
 
 def _no_intervals(view: View) -> Finding | None:
     if not len(view.frame) or view.interval_kind != "none":
         return None
-    return Finding(
-        "no intervals", "No intervals were computed: how far the estimates can be trusted is not shown."
-    )
+    return Finding("no intervals", "No intervals were computed: how far the estimates can be trusted is not shown.")
 
 
 def _text(value: object) -> str:
     return (
-        ""
-        if value is None or (isinstance(value, float) and math.isnan(value))
-        else words.plain(value)
-        if value
-        else ""
+        "" if value is None or (isinstance(value, float) and math.isnan(value)) else words.plain(value) if value else ""
     )

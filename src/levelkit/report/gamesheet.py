@@ -52,11 +52,7 @@ def sheet(game: Game) -> str:
         seen = "" if game.observed[i] else " (imagined: nobody sees these choices)"
         listed = ", ".join(map(words.plain, game.actions[i]))
         parts.append(_fact(words.plain(player), f"{words.plural(game.shape[i], 'action')}: {listed}{seen}"))
-    parts += [
-        _fact(name, words.plain(text))
-        for name, text in (("Source", game.source), ("Note", game.note))
-        if text
-    ]
+    parts += [_fact(name, words.plain(text)) for name, text in (("Source", game.source), ("Note", game.note)) if text]
     parts += [_section("Payoffs"), _payoffs(game), _section("Nash equilibria"), _equilibria(game)]
     dominated = _dominated(game)
     if dominated:
@@ -98,10 +94,7 @@ def record(game: Game) -> dict[str, Any]:
             "note": found.note,
         },
         "level_play": {
-            belief: {
-                player: play.round(9).tolist()
-                for player, play in level_play(game, LEVELS, belief, TAU).items()
-            }
+            belief: {player: play.round(9).tolist() for player, play in level_play(game, LEVELS, belief, TAU).items()}
             for belief in ("step", "hierarchy")
         },
         "identification": {
@@ -160,8 +153,7 @@ def _payoffs(game: Game) -> list[str]:
     for rest in others:
         if rest:
             fixed = ", ".join(
-                f"{words.plain(game.players[k])} {words.plain(game.actions[k][a])}"
-                for k, a in enumerate(rest, 2)
+                f"{words.plain(game.players[k])} {words.plain(game.actions[k][a])}" for k, a in enumerate(rest, 2)
             )
             lines += ["", clip(f"{names}, when {fixed}:", WIDTH)]
         lines += _matrix(game, rest)
@@ -175,9 +167,7 @@ def _matrix(game: Game, rest: tuple[int, ...]) -> list[str]:
         for i in range(len(rows))
     ]
     left = max(map(width, rows)) + 2
-    sizes = [
-        max(width(c), *(width(cells[i][j]) for i in range(len(rows)))) + 2 for j, c in enumerate(columns)
-    ]
+    sizes = [max(width(c), *(width(cells[i][j]) for i in range(len(rows)))) + 2 for j, c in enumerate(columns)]
     lines, first = [], 0
     while first < len(columns):  # as many columns side by side as fit
         last, used = first, left
@@ -189,8 +179,7 @@ def _matrix(game: Game, rest: tuple[int, ...]) -> list[str]:
         if first:
             lines.append(" " * left + "".join(pad(columns[j], sizes[j], True) for j in span))
         lines += [
-            pad(rows[i], left) + "".join(pad(cells[i][j], sizes[j], True) for j in span)
-            for i in range(len(rows))
+            pad(rows[i], left) + "".join(pad(cells[i][j], sizes[j], True) for j in span) for i in range(len(rows))
         ]
         first = last
     return lines
@@ -220,13 +209,10 @@ def _equilibria(game: Game) -> list[str]:
             for p, one, labels in zip(game.players, profile, game.actions, strict=True)
         ]
         text = "; ".join(parts)
-        lines += textwrap.wrap(
-            text, WIDTH, initial_indent="pure   " if pure else "mixed  ", subsequent_indent=" " * 7
-        )
+        lines += textwrap.wrap(text, WIDTH, initial_indent="pure   " if pure else "mixed  ", subsequent_indent=" " * 7)
     if len(found) > _MOST_EQUILIBRIA:
         lines.append(
-            f"and {len(found) - _MOST_EQUILIBRIA} more; levelkit games {words.plain(game.name)} --json "
-            "has them"
+            f"and {len(found) - _MOST_EQUILIBRIA} more; levelkit games {words.plain(game.name)} --json has them"
         )
     if not lines:
         lines = ["none in pure strategies"] if not found.complete else ["none found"]
@@ -267,7 +253,6 @@ def _levels(game: Game) -> list[str]:
         lines.append(f"level  {pad('below', size)}  all lower   ({title})")
         for k in range(LEVELS + 1):
             lines.append(
-                f"{k:>5}  {pad(clip(told['step'][k], size), size)}  "
-                f"{clip(told['hierarchy'][k], WIDTH - size - 9)}"
+                f"{k:>5}  {pad(clip(told['step'][k], size), size)}  {clip(told['hierarchy'][k], WIDTH - size - 9)}"
             )
     return lines

@@ -73,7 +73,7 @@ def _part(name: str, view: View, anchor: str) -> dict[str, Any]:
         "cells_left_out": max(0, len(view.stats) - _MOST_ROWS),
         "levels": bool(np.isfinite(view.stats["mean_level"].to_numpy(dtype=float)).any()),
         "findings": [
-            {"text": f.text, "cells": f.cells[:_CELLS_NAMED], "more": max(0, len(f.cells) - _CELLS_NAMED)}
+            {"text": f.text, "cells": f.cells[:_CELLS_NAMED], "more": max(0, f.count - _CELLS_NAMED)}
             for f in findings(view)
         ],
         "set_aside": fits.choices.problems.text(),
@@ -98,8 +98,7 @@ def _facts(view: View) -> list[tuple[str, str]]:
         ("Answers without a choice", count(none) if none else ""),
         (
             "Games",
-            f"{len(games):,}: {', '.join(map(words.plain, games[:20]))}"
-            + (", .." if len(games) > 20 else ""),
+            f"{len(games):,}: {', '.join(map(words.plain, games[:20]))}" + (", .." if len(games) > 20 else ""),
         ),
         ("Payoffs", view.scale_words),
         ("Intervals", f"{view.level}, {view.interval_kind}" if view.interval_kind != "none" else "none"),
@@ -119,8 +118,8 @@ def _estimates(view: View) -> list[dict[str, Any]]:
         bare = math.isnan(row["low"]) and math.isnan(row["high"])
         rows.append(
             {
-                "first": i == 0 or view.names[i] != view.names[i - 1],
-                "keys": ["" if row[k] is None else words.plain(row[k]) for k in view.keys],
+                "first": i == 0 or view.owner[i] != view.owner[i - 1],
+                "keys": [words.key(row[k]) for k in view.keys],
                 "parameter": words.plain(row["parameter"]),
                 "estimate": number(row["estimate"]),
                 "se": number(row["se"]),

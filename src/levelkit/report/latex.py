@@ -24,7 +24,7 @@ _ESCAPES = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': "''",
 }
 _SYMBOLS = {
     "tau": r"$\tau$",
@@ -51,9 +51,7 @@ def latex(view: View) -> str:
     keys = list(view.keys)
     groups: dict[tuple[str, ...], dict[str, int]] = {}
     for i, values in enumerate(
-        zip(*([_key(v) for v in view.frame[k]] for k in keys), strict=True)
-        if keys
-        else [()] * len(view.frame)
+        zip(*([words.key(v) for v in view.frame[k]] for k in keys), strict=True) if keys else [()] * len(view.frame)
     ):
         groups.setdefault(tuple(values), {})[str(view.frame["parameter"].iloc[i])] = i
     used: dict[str, None] = {}
@@ -70,44 +68,32 @@ def latex(view: View) -> str:
         heads += [f"{_SYMBOLS.get(p, escape(p))} ({escape(units[p])})", f"{escape(view.level)} interval"]
     columns = "@{}" + "l" * len(keys) + "rl" * len(parameters) + "r@{}"
     head = " & ".join([*heads, "$n$"]) + r" \\"
-    width = len(heads) + 1
     notes = _notes(view, used)
-    return "\n".join(_assemble(view, columns, head, body, notes, width, long=len(body) > _LONG)) + "\n"
+    return "\n".join(_assemble(view, columns, head, body, notes, long=len(body) > _LONG)) + "\n"
 
 
-def _key(value: object) -> str:
-    return "--" if value is None else words.plain(value)
-
-
-def _assemble(
-    view: View, columns: str, head: str, body: list[str], notes: Sequence[str], width: int, *, long: bool
-) -> list[str]:
-    packages = "booktabs, longtable" if long else "booktabs"
+def _assemble(view: View, columns: str, head: str, body: list[str], notes: Sequence[str], *, long: bool) -> list[str]:
     caption = f"{view.fits.model.label}: estimates with {view.level} intervals ({view.interval_kind})"
-    note = rf"\multicolumn{{{width}}}{{@{{}}p{{\linewidth}}@{{}}}}{{\footnotesize {' '.join(notes)}}}"
+    said = " ".join(notes)
+    rows = [r"\toprule", head, r"\midrule", *([r"\endhead"] if long else []), *body, r"\bottomrule"]
     if long:
-        start = [
+        return [
+            "% needs the packages booktabs and longtable",
             rf"\begin{{longtable}}{{{columns}}}",
             rf"\caption{{{escape(caption)}}} \\",
-            r"\toprule",
-            head,
-            r"\midrule",
-            r"\endhead",
+            *rows,
+            r"\end{longtable}",
+            rf"\noindent{{\footnotesize {said}\par}}",
         ]
-        return [f"% needs the packages {packages}", *start, *body, r"\bottomrule", note, r"\end{longtable}"]
     return [
-        f"% needs the package {packages}",
+        "% needs the package booktabs",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape(caption)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        note,
+        *rows,
         r"\end{tabular}",
+        rf"\par\smallskip\begin{{minipage}}{{\linewidth}}\footnotesize {said}\end{{minipage}}",
         r"\end{table}",
     ]
 
@@ -150,9 +136,7 @@ def _notes(view: View, used: dict[str, None]) -> list[str]:
     fits = view.fits
     options = f" ({view.options})" if view.options else ""
     notes = [
-        escape(f"Model: {fits.model.name}{options}. Payoffs {view.scale_words}. $n$: choices.").replace(
-            r"\$n\$", "$n$"
-        )
+        escape(f"Model: {fits.model.name}{options}. Payoffs {view.scale_words}. $n$: choices.").replace(r"\$n\$", "$n$")
     ]
     for status in view.statuses:
         if status in used:
@@ -164,8 +148,6 @@ def _notes(view: View, used: dict[str, None]) -> list[str]:
         if row.status == "boundary"
     ]
     if 0 < len(one) <= 8:
-        said = (
-            escape("; ".join(one)).replace(r"\textgreater{}=", r"$\geq$").replace(r"\textless{}=", r"$\leq$")
-        )
+        said = escape("; ".join(one)).replace(r"\textgreater{}=", r"$\geq$").replace(r"\textless{}=", r"$\leq$")
         notes.append(f"One-sided: {said}.")
     return notes

@@ -41,7 +41,9 @@ def record(fits: FitsLike) -> dict[str, Any]:
         "statuses": words.glossary(),
         "estimates": rows(view.frame),
         "cells": rows(view.stats),
-        "not_told": [{"kind": f.kind, "text": f.text, "cells": list(f.cells)} for f in findings(view)],
+        "not_told": [
+            {"kind": f.kind, "text": f.text, "cells": list(f.cells), "count": f.count} for f in findings(view)
+        ],
         "set_aside": {
             "rows": int(fits.choices.problems.n_set_aside),
             "problems": rows(fits.choices.problems.frame),

@@ -46,18 +46,11 @@ def _header(view: View) -> list[str]:
         ("Payoffs", view.scale_words),
         ("Intervals", f"{view.level}, {view.interval_kind}" if view.interval_kind != "none" else "none"),
     ]
-    units = {
-        unit: [p for p, u in view.units().items() if u == unit]
-        for unit in dict.fromkeys(view.units().values())
-    }
+    units = {unit: [p for p, u in view.units().items() if u == unit] for unit in dict.fromkeys(view.units().values())}
     if units:
         facts.append(("Units", "; ".join(f"{', '.join(names)}: {unit}" for unit, names in units.items())))
     facts.append(("Fit", _fit_line(view, free)))
-    facts += [
-        (words.plain(k), f"{words.plain(v)} (in all rows)")
-        for k, v in _constant(view).items()
-        if len(fits) > 1
-    ]
+    facts += [(words.plain(k), f"{words.plain(v)} (in all rows)") for k, v in _constant(view).items() if len(fits) > 1]
     if len(fits) == 1 and fits.by:
         facts.append(("Cell", view.cells[0]))
     size = min(20, max(words.width(name) for name, _ in facts) + 1)
@@ -72,19 +65,13 @@ def _fit_line(view: View, free: list[int]) -> str:
     parts = [f"log-likelihood {stats['loglik'].sum():.3f}", f"uniform {stats['loglik_uniform'].sum():.3f}"]
     parts.append(f"saturated {stats['loglik_saturated'].sum():.3f}")
     each = "/".join(map(str, free))
-    parts.append(
-        f"{each} free {'parameter' if free == [1] else 'parameters'}" + (" a cell" if len(stats) > 1 else "")
-    )
+    parts.append(f"{each} free {'parameter' if free == [1] else 'parameters'}" + (" a cell" if len(stats) > 1 else ""))
     return ", ".join(parts)
 
 
 def _constant(view: View) -> dict[str, object]:
     """Key columns with one value in all rows: said once, in the header."""
-    return {
-        k: view.frame[k].iloc[0]
-        for k in view.keys
-        if len(view.frame) and view.frame[k].nunique(dropna=False) == 1
-    }
+    return {k: view.frame[k].iloc[0] for k in view.keys if len(view.frame) and view.frame[k].nunique(dropna=False) == 1}
 
 
 def _body(view: View) -> list[str]:
@@ -107,8 +94,7 @@ def _table(view: View, blocks: list[list[int]], *, named: bool, totals: list[int
     wide_low, wide_high = max(map(len, low)), max(map(len, high))
     bare = frame[["low", "high"]].isna().all(axis=1)
     ends = [
-        words.DASH if b else f"[{lo:>{wide_low}}, {hi:>{wide_high}}]"
-        for lo, hi, b in zip(low, high, bare, strict=True)
+        words.DASH if b else f"[{lo:>{wide_low}}, {hi:>{wide_high}}]" for lo, hi, b in zip(low, high, bare, strict=True)
     ]
     columns = {
         "estimate": [number(v) for v in frame["estimate"]],
@@ -130,9 +116,7 @@ def _table(view: View, blocks: list[list[int]], *, named: bool, totals: list[int
 
     def line(keys: list[str], cells: list[str]) -> str:
         left = "  ".join(pad(k, size) for k, size in zip(keys, key_sizes, strict=True))
-        rest = "".join(
-            "  " + pad(c, s, name in right) for c, (name, s) in zip(cells, sizes.items(), strict=True)
-        )
+        rest = "".join("  " + pad(c, s, name in right) for c, (name, s) in zip(cells, sizes.items(), strict=True))
         return left + rest
 
     head = line(heads, [pad(name, sizes[name], name in right) for name in columns])
@@ -149,8 +133,7 @@ def _table(view: View, blocks: list[list[int]], *, named: bool, totals: list[int
     lines.append("-" * WIDTH)
     if frame["se"].isna().any() and frame["se"].notna().any():
         lines += _wrap(
-            "se '-': at an end of the range or flat, the likelihood has no curvature to measure; use the "
-            "interval."
+            "se '-': at an end of the range or flat, the likelihood has no curvature to measure; use the interval."
         )
     return [*lines, *legend]
 
@@ -168,7 +151,7 @@ def _key_columns(
     view: View, keys: list[str], shown: list[int], room: int
 ) -> tuple[list[str], list[list[str]], list[str]]:
     """Heads and texts of the key columns, shortened to fit, and lines that explain what was shortened."""
-    texts = {k: [words.plain(v) for v in view.frame[k].iloc[shown]] for k in keys}
+    texts = {k: [words.key(v) for v in view.frame[k].iloc[shown].to_numpy(dtype=object)] for k in keys}
     if len(keys) * (_NARROWEST_KEY + 2) - 2 > room:  # too many columns: put them into one
         texts = {"cell": [view.names[i] for i in shown]}
     sizes = {k: max([words.width(words.plain(k)), *map(words.width, cells)]) for k, cells in texts.items()}
@@ -181,9 +164,7 @@ def _key_columns(
         sizes[widest] -= 1
     short = {k: words.shorten_all(cells, sizes[k]) for k, cells in texts.items()}
     heads = [words.clip(words.plain(k), sizes[k]) for k in texts]
-    rows = [
-        [short[k][t] for k, t in zip(texts, row, strict=True)] for row in zip(*texts.values(), strict=True)
-    ]
+    rows = [[short[k][t] for k, t in zip(texts, row, strict=True)] for row in zip(*texts.values(), strict=True)]
     changed = {s: full for table in short.values() for full, s in table.items() if s != full}
     legend = ["Shortened above:"] if changed else []
     for s, full in list(changed.items())[:_KEYS_EXPLAINED]:
@@ -206,8 +187,7 @@ def _status_counts(view: View) -> list[str]:
     ]
     for p, counts in table.items():
         lines.append(
-            pad(p, size)
-            + "".join(f"  {counts.get(s, 0):>{w},}" for s, w in zip(view.statuses, wide, strict=True))
+            pad(p, size) + "".join(f"  {counts.get(s, 0):>{w},}" for s, w in zip(view.statuses, wide, strict=True))
         )
     return lines
 
@@ -216,8 +196,8 @@ def _finding(finding: Finding) -> list[str]:
     lines = _wrap(finding.text, head="* ", hang=2)
     for cell in finding.cells[:_CELLS_NAMED]:
         lines += _wrap(cell, head="    - ", hang=6)
-    if len(finding.cells) > _CELLS_NAMED:
-        lines.append(f"    - and {len(finding.cells) - _CELLS_NAMED:,} more")
+    if finding.count > _CELLS_NAMED:
+        lines.append(f"    - and {finding.count - _CELLS_NAMED:,} more")
     return lines
 
 
@@ -225,9 +205,7 @@ def _wrap(text: str, head: str = "", hang: int | None = None) -> list[str]:
     """Lines of at most 80 terminal columns; long words are broken."""
     space = " " * (words.width(head) if hang is None else hang)
     if words.width(text) == len(text) and words.width(head) == len(head):
-        wrapped = textwrap.wrap(
-            text, WIDTH, initial_indent=head, subsequent_indent=space, break_on_hyphens=False
-        )
+        wrapped = textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=space, break_on_hyphens=False)
         return wrapped or [head]
     lines, line = [], head
     for word in text.split(" "):

@@ -35,6 +35,8 @@ SUFFIXES = {
 }
 """What a file's suffix means."""
 
+_CELLS_NAMED = 20  # below each finding, in markdown
+
 
 def table(fits: FitsLike, format: str = "text") -> str:
     """A fit as text in one of the formats text, csv, tsv, json, latex, markdown, html.
@@ -56,9 +58,7 @@ def table(fits: FitsLike, format: str = "text") -> str:
         from levelkit.report.html import page
 
         return page(fits)
-    raise UsageError(
-        f"there is no table format {format!r}; choose from {', '.join(dict.fromkeys(SUFFIXES.values()))}"
-    )
+    raise UsageError(f"there is no table format {format!r}; choose from {', '.join(dict.fromkeys(SUFFIXES.values()))}")
 
 
 def write(fits: FitsLike, path: str | Path) -> Path:
@@ -124,7 +124,7 @@ def _markdown(view: View) -> str:
     for row in view.frame.itertuples(index=False, name=None):
         at = dict(zip(view.frame.columns, row, strict=True))
         bare = np.isnan(at["low"]) and np.isnan(at["high"])
-        cells = ["" if at[k] is None else words.plain(at[k]) for k in view.keys]
+        cells = [words.key(at[k]) for k in view.keys]
         cells += [words.plain(at["parameter"]), words.number(at["estimate"]), words.number(at["se"])]
         cells.append(words.DASH if bare else f"[{words.number(at['low'])}, {words.number(at['high'])}]")
         cells += [words.plain(at["status"]), words.count(at["n"])]
@@ -134,7 +134,9 @@ def _markdown(view: View) -> str:
         lines += ["", "What the data do not tell:", ""]
         for finding in found:
             lines.append(f"- {_md(finding.text)}")
-            lines += [f"  - {_md(cell)}" for cell in finding.cells]
+            lines += [f"  - {_md(cell)}" for cell in finding.cells[:_CELLS_NAMED]]
+            if finding.count > _CELLS_NAMED:
+                lines.append(f"  - and {finding.count - _CELLS_NAMED:,} more")
     return "\n".join(lines) + "\n"
 
 

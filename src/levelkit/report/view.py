@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 import pandas as pd
@@ -49,17 +50,35 @@ class View:
     fits: FitsLike
     frame: pd.DataFrame
     keys: tuple[str, ...]
-    names: tuple[str, ...]
+    names: Names
     stats: pd.DataFrame
-    cells: tuple[str, ...]
+    cells: Names
 
     @classmethod
     def of(cls, fits: FitsLike) -> View:
         """Take the frames of a fit."""
         frame, stats = fits.frame(), fits.stats()
         keys = tuple(frame.columns[: list(frame.columns).index("parameter")])
-        by = list(stats.columns[: list(stats.columns).index("n")])
-        return cls(fits, frame, keys, _names(frame[list(keys)]), stats, _names(stats[by]))
+        for name in keys:
+            if name not in fits.by:  # None says that a parameter does not vary by it
+                values = frame[name].to_numpy(dtype=object)
+                values[frame[name].isna().to_numpy()] = None
+                frame[name] = pd.Series(values, dtype="object")
+        return cls(fits, frame, keys, Names(frame[list(keys)]), stats, Names(stats[list(fits.by)]))
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """For each row of `frame` the row of `stats` it belongs to; ascending."""
+        return _numbered(self.frame, list(self.fits.by))
+
+    @cached_property
+    def key_ids(self) -> np.ndarray:
+        """For each row of `frame` the number of its combination of keys, in order of appearance."""
+        return _numbered(self.frame, list(self.keys))
+
+    def rows_of(self, cell: int) -> np.ndarray:
+        """Positions in `frame` of one fitted cell."""
+        return np.arange(*np.searchsorted(self.owner, [cell, cell + 1]))
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -108,18 +127,39 @@ class View:
 
     def units(self) -> dict[str, str]:
         """The unit of each parameter."""
-        pairs = zip(self.frame["parameter"], self.frame["unit"], strict=True)
-        return {str(p): str(u) for p, u in dict(pairs).items()}
+        first = self.frame.drop_duplicates("parameter")
+        return {str(p): str(u) for p, u in zip(first["parameter"], first["unit"], strict=True)}
 
 
-def _names(keys: pd.DataFrame) -> tuple[str, ...]:
-    columns = list(keys.columns)
-    return tuple(
-        words.cell_name(
-            {k: v for k, v in zip(columns, row, strict=True) if v is not None}
-        )  # None: does not vary by it
-        for row in (keys.itertuples(index=False, name=None) if columns else [()] * len(keys))
-    )
+class Names(Sequence[str]):
+    """Names in words of the rows of a frame of keys, made when asked for: there can be a million."""
+
+    def __init__(self, keys: pd.DataFrame) -> None:
+        self._columns = list(keys.columns)
+        self._values = [keys[c].to_numpy(dtype=object) for c in self._columns]
+        self._length = len(keys)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(self._length)))
+        if not -self._length <= i < self._length:
+            raise IndexError(i)
+        pairs = zip(self._columns, (values[i] for values in self._values), strict=True)
+        return words.cell_name({k: v for k, v in pairs if v is not None})  # None: does not vary by it
+
+
+def _numbered(frame: pd.DataFrame, columns: list[str]) -> np.ndarray:
+    """Number of each row's combination of values, in order of appearance."""
+    if not columns:
+        return np.zeros(len(frame), dtype=int)
+    return np.asarray(frame.groupby(columns, sort=False, dropna=False, observed=True).ngroup())
 
 
 def find_cell(fits: FitsLike, cell: int | Mapping[str, Any] | None) -> int:
@@ -133,8 +173,7 @@ def find_cell(fits: FitsLike, cell: int | Mapping[str, Any] | None) -> int:
         if n == 1:
             return 0
         raise UsageError(
-            f"there are {n:,} fitted cells; say which: a number from 0 or their values, such as "
-            f"{{'game': 'sw10'}}"
+            f"there are {n:,} fitted cells; say which: a number from 0 or their values, such as {{'game': 'sw10'}}"
         )
     if isinstance(cell, Mapping):
         stats = fits.stats()

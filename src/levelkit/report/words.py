@@ -83,20 +83,24 @@ def plural(n: int, one: str, many: str = "") -> str:
 
 def plain(value: object) -> str:
     """A user's value as one printable line: line ends, tabs and control characters become visible or go."""
-    if (
-        value is None
-        or value is np.ma.masked
-        or (isinstance(value, float | np.floating) and math.isnan(value))
-    ):
+    if value is None or value is np.ma.masked or (isinstance(value, float | np.floating) and math.isnan(value)):
         return "(none)"
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, float | np.floating) and float(value).is_integer():
         value = int(value)
-    text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    text = str(value)
+    if text and text.isprintable() and "  " not in text and text.strip() == text:
+        return text
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     text = " ".join(text.split())
     kept = "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") else "?" for c in text)
     return kept or "(empty)"
+
+
+def key(value: object) -> str:
+    """A value of a grouping column; None stands for a parameter that does not vary by it."""
+    return "(all)" if value is None else plain(value)
 
 
 def cell_name(keys: Mapping[str, Any]) -> str:
@@ -105,9 +109,7 @@ def cell_name(keys: Mapping[str, Any]) -> str:
     >>> cell_name({"model": "gpt-4o", "cot": 0})
     'gpt-4o, cot = 0'
     """
-    parts = [
-        plain(v) if isinstance(v, str) and v.strip() else f"{plain(k)} = {plain(v)}" for k, v in keys.items()
-    ]
+    parts = [plain(v) if isinstance(v, str) and v.strip() else f"{plain(k)} = {plain(v)}" for k, v in keys.items()]
     return ", ".join(parts) or ALL_TOGETHER
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from levelkit.errors import UsageError
 from levelkit.report import words
 from levelkit.report.plots import style as st
 from levelkit.report.view import FitsLike, View
@@ -20,61 +21,54 @@ MOST = 80
 _COLUMN = 40  # rows in one column of the figure
 
 
-def estimates(
-    fits: FitsLike, parameter: str | None = None, *, sort: bool | None = None, most: int = MOST
-) -> Figure:
+def estimates(fits: FitsLike, parameter: str | None = None, *, sort: bool | None = None, most: int = MOST) -> Figure:
     """A forest plot: estimates and intervals by cell, a panel for each parameter (or the one named).
 
-    Marks show the status; an arrow means that the interval has no bound on that side; a grey band that the
-    data do not tell the
-    parameter. sort: order the cells by the first parameter's estimate (default: more than 12 cells, one
-    grouping column). At most
-    `most` cells are drawn. Raises UsageError for a parameter that was not estimated.
+    Marks show the status; an arrow means that the interval has no upper bound; a grey band that the data
+    do not tell the parameter. sort: order the cells by the first parameter's estimate (default: with more
+    than 12 cells and one grouping column). At most `most` cells are drawn, and the title counts the others.
+    Raises UsageError for a parameter that was not estimated.
     """
     view = View.of(fits)
     parameters = [parameter] if parameter is not None else list(view.parameters)
     if not parameters:
-        from levelkit.errors import UsageError
-
         raise UsageError("this model has no estimated parameters to draw")
-    rows = {
-        p: dict(zip((view.names[i] for i in view.rows(p)), view.rows(p).tolist(), strict=True))
-        for p in parameters
-    }
-    names = list(dict.fromkeys(name for p in parameters for name in rows[p]))
-    if sort if sort is not None else len(view.keys) == 1 and len(names) > 12:
-        order = {name: _order(view, i) for name, i in rows[parameters[0]].items()}
-        names.sort(key=lambda name: order.get(name, (3, 0.0)))
-    shown = names[:most]
+    shown, left_out = _chosen(view, parameters, sort, most)
+    rows = {p: {int(view.key_ids[i]): int(i) for i in view.rows(p)} for p in parameters}
+    names = {k: words.plain(view.names[next(r[k] for r in rows.values() if k in r)]) for k in shown}
     blocks = max(1, math.ceil(len(shown) / _COLUMN))
     per = math.ceil(len(shown) / blocks)
-    shorter = words.shorten_all([words.plain(n) for n in shown], 40 if blocks == 1 else 26)
+    shorter = words.shorten_all(list(names.values()), 40 if blocks == 1 else 26)
     label_width = 0.075 * max(map(words.width, shorter.values()), default=10)
     panel = 2.9 if len(parameters) * blocks <= 2 else 2.2
     size = (min(22, max(5.4, blocks * (label_width + panel * len(parameters)) + 0.3)), 1.25 + 0.2 * per)
+    scales = {p: _axis(view, p) for p in parameters}
     with st.style():
         figure = st.new_figure(*size)
         grid = figure.subplots(1, blocks * len(parameters), squeeze=False)[0]
         for b in range(blocks):
             part = shown[b * per : (b + 1) * per]
+            labels = [shorter[names[k]] for k in part]
             for j, p in enumerate(parameters):
                 axes = grid[b * len(parameters) + j]
-                scale = _axis(view, p)
-                for y, name in enumerate(part):
-                    if name in rows[p]:
-                        _draw(axes, view, rows[p][name], y, scale)
-                _finish(
-                    axes, view, p, scale, [shorter[words.plain(n)] for n in part] if j == 0 else None, per
-                )
-        left_out = len(names) - len(shown)
+                for y, k in enumerate(part):
+                    if k in rows[p]:
+                        _draw(axes, view, rows[p][k], y, scales[p])
+                _finish(axes, view, p, scales[p], labels if j == 0 else None, per)
         _legend(figure, view, parameters, left_out)
     return figure
 
 
-def _order(view: View, i: int) -> tuple[int, float]:
-    row = view.frame.iloc[i]
-    flat = row["status"] == "flat" or math.isnan(row["estimate"])
-    return (1, 0.0) if flat else (0, -float(row["estimate"]))
+def _chosen(view: View, parameters: list[str], sort: bool | None, most: int) -> tuple[list[int], int]:
+    """Which combinations of keys are drawn, in order, and how many are left out."""
+    ids = np.unique(np.concatenate([view.key_ids[view.rows(p)] for p in parameters]))
+    if sort if sort is not None else len(view.keys) == 1 and len(ids) > 12:
+        first = view.rows(parameters[0])
+        own = view.frame.iloc[first]
+        height = np.where(own["status"] == "flat", np.nan, own["estimate"].to_numpy(dtype=float))
+        place = dict(zip(view.key_ids[first].tolist(), np.argsort(np.argsort(-height)).tolist(), strict=True))
+        ids = np.array(sorted(ids.tolist(), key=lambda k: place.get(k, len(place))))
+    return ids[:most].tolist(), max(0, len(ids) - most)
 
 
 class _Linear:
@@ -99,12 +93,7 @@ def _axis(view: View, parameter: str) -> _Linear | st.Compact:
     numbers = sure[["estimate", "low", "high"]].to_numpy(dtype=float).ravel()
     finite = numbers[np.isfinite(numbers) & (numbers > 0)]
     known = view.parameter(parameter)
-    if (
-        known is not None
-        and math.isfinite(known.high)
-        and known.low == 0
-        and (known.high <= 1 or not len(finite))
-    ):
+    if known is not None and math.isfinite(known.high) and known.low == 0 and (known.high <= 1 or not len(finite)):
         return _Linear(0.0, known.high)
     centres = sure["estimate"].to_numpy(dtype=float)
     centres = centres[np.isfinite(centres) & (centres > 0)]
@@ -180,14 +169,10 @@ def _legend(figure: Figure, view: View, parameters: list[str], left_out: int) ->
                 handles.append(Patch(facecolor=st.LIGHT, edgecolor="none", label="flat: not determined"))
             else:
                 marker = st.STATUS_MARKER.get(status, "*")
-                handles.append(
-                    Line2D([], [], marker=marker, color=colour, markersize=5.2, linewidth=1.4, label=status)
-                )
+                handles.append(Line2D([], [], marker=marker, color=colour, markersize=5.2, linewidth=1.4, label=status))
     sure = part[part["status"] != "flat"]
     if np.isinf(sure["high"].to_numpy(dtype=float)).any():
-        handles.append(
-            Line2D([], [], marker=">", color=st.INK, markersize=5, linewidth=1.4, label="no upper bound")
-        )
+        handles.append(Line2D([], [], marker=">", color=st.INK, markersize=5, linewidth=1.4, label="no upper bound"))
     figure.legend(
         handles=handles,
         loc="outside lower left",

@@ -54,9 +54,10 @@ def frequencies(fits: FitsLike, cell: int | Mapping[str, Any] | None = None, *, 
     if (frame["n"] > 0).any():  # a player of whom nothing was seen has nothing to compare
         frame = frame[frame["n"] > 0].reset_index(drop=True)
     keys = list(dict.fromkeys([*(k for k in fits.by if k != "game"), "game", "player"]))
-    groups = [g for _, g in frame.groupby(keys, sort=False, dropna=False)]
-    if kind == "panels" or (kind == "auto" and len(groups) <= MOST_PANELS):
-        return _panels(fits, groups[: 4 * MOST_PANELS], len(groups))
+    group = frame.groupby(keys, sort=False, dropna=False).ngroup().to_numpy()
+    total = int(group.max(initial=-1)) + 1
+    if kind == "panels" or (kind == "auto" and total <= MOST_PANELS):
+        return _panels(fits, [frame[group == k] for k in range(min(total, 4 * MOST_PANELS))], total)
     return _scatter(fits, frame)
 
 
@@ -79,9 +80,7 @@ def _panels(fits: FitsLike, groups: list[pd.DataFrame], total: int) -> Figure:
         for axes in grid[:, 0]:
             axes.set_ylabel("share of choices")
         more = f" ({total - len(groups):,} more panels not shown)" if total > len(groups) else ""
-        figure.suptitle(
-            f"{fits.model.label}: observed and predicted choices{more}", x=0.01, ha="left", fontsize=10
-        )
+        figure.suptitle(f"{fits.model.label}: observed and predicted choices{more}", x=0.01, ha="left", fontsize=10)
     return figure
 
 
@@ -155,9 +154,7 @@ def _scatter(fits: FitsLike, frame: pd.DataFrame) -> Figure:
             label = f"{name} ({which.sum():,} of {len(frame):,})"
             if not many:
                 bars = [y - low[which], high[which] - y]
-                axes.errorbar(
-                    x, y, yerr=bars, fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.35, zorder=2
-                )
+                axes.errorbar(x, y, yerr=bars, fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.35, zorder=2)
             axes.scatter(
                 x, y, s=7 if many else 16, color=colour, marker=marker, alpha=0.35 if many else 0.85,
                 linewidths=0, label=label, zorder=3, rasterized=len(frame) > 3000,
@@ -167,8 +164,6 @@ def _scatter(fits: FitsLike, frame: pd.DataFrame) -> Figure:
         axes.set_aspect("equal")
         axes.set_xlabel("predicted share of choices")
         axes.set_ylabel("observed share of choices")
-        axes.set_title(
-            f"{fits.model.label}: {len(frame):,} shares in {words.plural(len(fits), 'fitted cell')}"
-        )
+        axes.set_title(f"{fits.model.label}: {len(frame):,} shares in {words.plural(len(fits), 'fitted cell')}")
         figure.legend(loc="outside lower left")
     return figure

@@ -138,9 +138,7 @@ class Compact:
     infinity: bool = True
 
     @classmethod
-    def around(
-        cls, values: Sequence[float] | np.ndarray, zero: bool = True, infinity: bool = True
-    ) -> Compact:
+    def around(cls, values: Sequence[float] | np.ndarray, zero: bool = True, infinity: bool = True) -> Compact:
         """A logarithmic axis that shows all finite positive values given."""
         x = np.asarray(values, float)
         x = x[np.isfinite(x) & (x > 0)]

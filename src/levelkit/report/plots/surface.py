@@ -34,9 +34,7 @@ def surface(fits: FitsLike, cell: int | Mapping[str, Any] | None = None) -> Figu
     """
     at = find_cell(fits, cell)
     view = View.of(fits)
-    names = [
-        n for n, owner in zip(view.frame["parameter"], view.names, strict=True) if owner == view.cells[at]
-    ]
+    names = [n for n, owner in zip(view.frame["parameter"], view.names, strict=True) if owner == view.cells[at]]
     with st.style():
         figure = st.new_figure(5.6, 4.3) if len(names) != 1 else st.new_figure(5.2, 3.4)
         axes = figure.subplots()
@@ -50,11 +48,8 @@ def surface(fits: FitsLike, cell: int | Mapping[str, Any] | None = None) -> Figu
 
 
 def _status(view: View, at: int) -> str:
-    pairs = [
-        (str(p), str(s))
-        for p, s, owner in zip(view.frame["parameter"], view.frame["status"], view.names, strict=True)
-        if owner == view.cells[at]
-    ]
+    own = view.frame.iloc[view.rows_of(at)]
+    pairs = [(str(p), str(s)) for p, s in zip(own["parameter"], own["status"], strict=True)]
     if len({s for _, s in pairs}) == 1:
         return pairs[0][1]
     return ", ".join(f"{p} {s}" for p, s in pairs)
@@ -80,9 +75,7 @@ def _contours(figure: Figure, axes: Axes, view: View, at: int) -> None:
     if drop.max() > one:
         axes.contour(px, py, drop.T, levels=[one], colors=[st.INK], linewidths=1.3)
     if drop.max() > joint:
-        axes.contour(
-            px, py, drop.T, levels=[joint], colors=[st.INK], linewidths=1.0, linestyles=[(0, (4, 2))]
-        )
+        axes.contour(px, py, drop.T, levels=[joint], colors=[st.INK], linewidths=1.0, linestyles=[(0, (4, 2))])
     _ridge(axes, px, py, drop)
     axes.plot(
         [float(x_axis(s.best[0]))],
@@ -118,9 +111,7 @@ def _finer(nodes: np.ndarray, best: float) -> np.ndarray:
     """Grid nodes with others between them, about 110 in all, and the best estimate among them."""
     finite = nodes[np.isfinite(nodes) & (nodes > 0)]
     times = max(1, round(_NODES / len(finite)))
-    dense = np.interp(
-        np.arange((len(finite) - 1) * times + 1) / times, np.arange(len(finite)), np.log(finite)
-    )
+    dense = np.interp(np.arange((len(finite) - 1) * times + 1) / times, np.arange(len(finite)), np.log(finite))
     if finite[0] < best < finite[-1]:
         dense = np.union1d(dense, np.log(best) + np.array([-2e-3, 0.0, 2e-3]))
     ends = nodes[~(np.isfinite(nodes) & (nodes > 0))]
@@ -131,10 +122,7 @@ def _loglik(fits: Any, at: int, names: tuple[str, str], x: np.ndarray, y: np.nda
     """Log-likelihood of one fitted cell at all pairs of values, (len(x), len(y))."""
     grid = {names[0]: np.repeat(x, len(y)), names[1]: np.tile(y, len(x))}
     params = np.stack(
-        [
-            grid.get(p.name, np.full(len(x) * len(y), fits.fixed.get(p.name, 0.0)))
-            for p in fits.model.parameters
-        ]
+        [grid.get(p.name, np.full(len(x) * len(y), fits.fixed.get(p.name, 0.0))) for p in fits.model.parameters]
     )
     unit = np.full(params.shape[1], int(fits.representative[at]))
     return np.asarray(fits.likelihood.value(unit, params)).reshape(len(x), len(y))
@@ -157,9 +145,7 @@ def _ridge(axes: Axes, px: np.ndarray, py: np.ndarray, drop: np.ndarray) -> None
     best = drop.argmin(axis=1)
     told = drop.max(axis=1) - drop.min(axis=1) > 0.05
     height = np.where(told & (drop.min(axis=1) < _DEEPEST), _vertex(py, drop, best), np.nan)
-    leaps = (
-        np.flatnonzero(np.abs(np.diff(height)) > 0.12) + 1
-    )  # another ridge takes over: no line between them
+    leaps = np.flatnonzero(np.abs(np.diff(height)) > 0.12) + 1  # another ridge takes over: no line between them
     axes.plot(
         np.insert(px, leaps, np.nan),
         np.insert(height, leaps, np.nan),
@@ -181,9 +167,7 @@ def _vertex(py: np.ndarray, drop: np.ndarray, best: np.ndarray) -> np.ndarray:
     a, b, c = (drop[row, inner + k] for k in (-1, 0, 1))
     x, y, z = (py[inner + k] for k in (-1, 0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        turn = y - 0.5 * ((y - x) ** 2 * (b - c) - (y - z) ** 2 * (b - a)) / (
-            (y - x) * (b - c) - (y - z) * (b - a)
-        )
+        turn = y - 0.5 * ((y - x) ** 2 * (b - c) - (y - z) ** 2 * (b - a)) / ((y - x) * (b - c) - (y - z) * (b - a))
     usable = (best == inner) & np.isfinite(turn) & (turn >= x) & (turn <= z)
     return np.asarray(np.where(usable, turn, py[best]))
 
@@ -227,7 +211,7 @@ def _key(figure: Figure, names: tuple[str, str], level: str, one: float, joint: 
 def _profile(axes: Axes, view: View, at: int, parameter: str) -> None:
     curve = view.fits.profile(at, parameter)
     x, value = (curve[c].to_numpy(dtype=float) for c in ("value", "loglik"))
-    row = view.frame.iloc[next(i for i in view.rows(parameter) if view.names[i] == view.cells[at])]
+    row = view.frame.iloc[view.rows_of(at)[0]]
     one, _ = _cutoffs(view.fits.interval)
     best = max(float(np.nanmax(value)), float(view.stats["loglik"].iloc[at]))
     drop = value - best
@@ -235,9 +219,7 @@ def _profile(axes: Axes, view: View, at: int, parameter: str) -> None:
     x, drop = x[part], drop[part]
     axis = st.Compact.through(x)
     axes.plot(axis(x), drop, color=st.BLUE, linewidth=1.6, label="profile log-likelihood")
-    axes.axhline(
-        -one, color=st.INK, linewidth=1.0, linestyle=(0, (4, 2)), label=f"{view.level} cutoff (-{one:.2f})"
-    )
+    axes.axhline(-one, color=st.INK, linewidth=1.0, linestyle=(0, (4, 2)), label=f"{view.level} cutoff (-{one:.2f})")
     low, high, estimate = (float(row[c]) for c in ("low", "high", "estimate"))
     if not math.isnan(low) and not math.isnan(high):
         ends = [float(v) for v in axis([low, high])]
