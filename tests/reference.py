@@ -77,7 +77,10 @@ def levels_of(game: Game, shares: np.ndarray, precision, belief: str) -> list[li
     """
     points = shares.shape[1]
     span = max(p.max() for p in game.payoffs) - min(p.min() for p in game.payoffs)
-    start = [np.full(a, 1 / a) if given is None else given for a, given in zip(game.shape, game.level0, strict=True)]
+    start = [
+        np.full(a, 1 / a) if given is None else given
+        for a, given in zip(game.shape, game.level0, strict=True)
+    ]
     play = [[np.repeat(np.asarray(s, float)[:, None], points, axis=1) for s in start]]
     for k in range(1, len(shares)):
         if belief == "step":
@@ -144,9 +147,49 @@ def cell(game: Game, *counts: Sequence[float], **groups) -> Choices:
     import pandas as pd
 
     frame = pd.DataFrame({**{k: [v] for k, v in groups.items()}, "game": [game.name]})
-    return Choices.from_counts(frame, np.concatenate([np.asarray(c, float) for c in counts])[None], {game.name: game})
+    return Choices.from_counts(
+        frame, np.concatenate([np.asarray(c, float) for c in counts])[None], {game.name: game}
+    )
 
 
-def random_game(rng: np.random.Generator, shape: Sequence[int], name: str = "random", size: float = 10.0) -> Game:
+def random_game(
+    rng: np.random.Generator, shape: Sequence[int], name: str = "random", size: float = 10.0
+) -> Game:
     """A game with payoffs drawn independently: no ties, no structure."""
     return Game.normal_form(name, [rng.uniform(-size, size, shape) for _ in shape])
+
+
+def grid_2d(tau: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs, tau slowest, as two vectors."""
+    a, b = np.meshgrid(tau, other, indexing="ij")
+    return a.ravel(), b.ravel()
+
+
+def jacobian(game: Game, play, point: np.ndarray, seen: Sequence[int]) -> np.ndarray:
+    """d p / d log parameter by central differences, for the agents seen; play(game, *parameters)."""
+    step, columns = 1e-4, []
+    for k in range(len(point)):
+        ends = []
+        for sign in (1, -1):
+            moved = np.array(point, float)
+            moved[k] *= np.exp(sign * step)
+            p = play(game, *moved)
+            ends.append(np.concatenate([p[i][:, 0] for i in seen]))
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    return np.stack(columns, axis=1)
+
+
+def rank_by_differences(games: Sequence[Game], seen: Sequence[int] | None, play=tqre, points: int = 12) -> int:
+    """Largest rank, over points spread at random, of what the choices of some agents reveal about two parameters."""
+    rng = np.random.default_rng(3)
+    span = max(g.payoff_range for g in games)
+    found = 0
+    for _ in range(points):
+        point = np.array([rng.uniform(0.5, 4), rng.uniform(0.8, 8) / span])
+        parts = []
+        for g in games:
+            agents = [i for i in range(g.n_players) if g.observed[i]] if seen is None else seen
+            parts.append(jacobian(g, play, point, agents))
+        values = np.linalg.svd(np.concatenate(parts), compute_uv=False)
+        found = max(found, int((values > 1e-6 * max(values[0], 1e-12)).sum()) if values[0] > 1e-9 else 0)
+    return found

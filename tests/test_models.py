@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference as ref
 from numpy.testing import assert_allclose
 
 import levelkit as lk
+import reference as ref
 from levelkit import models
 from levelkit.errors import UsageError
 from levelkit.games import Game
@@ -101,7 +101,9 @@ def test_all_mass_on_one_level_is_iterated_best_replies():
         mixed = lk.LevelK(levels=9).predict(game, **shares, eps=0)[game.players[0]]
         assert_allclose(mixed, np.array(game.actions[0]) == label, atol=1e-12)
         assert_allclose(play[level], mixed, atol=1e-12)
-    sharp = lk.QuantalLevelK(levels=9).predict(game, **{f"share_{k}": float(k == 4) for k in range(10)}, lam=np.inf)
+    sharp = lk.QuantalLevelK(levels=9).predict(
+        game, **{f"share_{k}": float(k == 4) for k in range(10)}, lam=np.inf
+    )
     assert_allclose(sharp[game.players[0]], np.array(game.actions[0]) == "16", atol=1e-12)
 
 
@@ -235,7 +237,11 @@ def test_ties_do_not_depend_on_rounding():
     row = np.array([[0.1, 0.2, 0.3], [0.3, 0.1, 0.2], [0.2, 0.3, 0.1]])
     for factor in (1e-8, 1.0, 1e8):
         game = Game.symmetric("thirds", row * factor)
-        for model, more in ((lk.PoissonCH, {}), (lk.TQRE, {"gamma": np.inf}), (lk.QuantalCH, {"lam": np.inf})):
+        for model, more in (
+            (lk.PoissonCH, {}),
+            (lk.TQRE, {"gamma": np.inf}),
+            (lk.QuantalCH, {"lam": np.inf}),
+        ):
             for p in model().predict(game, tau=2.0, **more).values():
                 assert_allclose(p, 1 / 3, atol=1e-12)
 
@@ -283,7 +289,9 @@ def test_loglik_is_sum_of_n_log_p():
     data = lk.shipped_choices("rpc2009")
     want = ref.loglik(data, lambda g: ref.tqre(g, 1.57, 0.11))[0]
     assert lk.TQRE().loglik(data, tau=1.57, gamma=0.11) == pytest.approx(want, abs=1e-8)
-    ranges = {n: max(p.max() for p in g.payoffs) - min(p.min() for p in g.payoffs) for n, g in data.games.items()}
+    ranges = {
+        n: max(p.max() for p in g.payoffs) - min(p.min() for p in g.payoffs) for n, g in data.games.items()
+    }
     want = ref.loglik(data, lambda g: ref.tqre(g, 1.57, 5.0 / ranges[g.name]))[0]
     assert lk.TQRE().loglik(data, scale="range", tau=1.57, gamma=5.0) == pytest.approx(want, abs=1e-8)
 
@@ -311,7 +319,10 @@ def test_uniform_model():
         (lambda: lk.TQRE().predict(GH320, tau=-1, gamma=1), "tau = -1 is outside"),
         (lambda: lk.TQRE().predict(GH320, tau=1, gamma=float("nan")), "gamma = nan is outside"),
         (lambda: lk.LevelK().predict(GH320, share_0=1, share_1=1, share_2=0, share_3=0, eps=0), "sum to 2"),
-        (lambda: lk.LevelK(levels=1).predict(GH320, share_0=0.5, share_1=0.5, eps=1.5), "eps = 1.5 is outside"),
+        (
+            lambda: lk.LevelK(levels=1).predict(GH320, share_0=0.5, share_1=0.5, eps=1.5),
+            "eps = 1.5 is outside",
+        ),
         (lambda: models.get("uniform").mean_level({}), "has no levels"),
         (lambda: models.get("uniform").with_levels(3), "has no levels"),
     ],

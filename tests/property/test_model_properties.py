@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import reference as ref
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import levelkit as lk
+import reference as ref
 from levelkit.games import Game
 
 MODELS = {
@@ -79,7 +79,9 @@ def test_a_constant_added_to_payoffs_changes_nothing(name, payoffs, first, secon
         return
     moved = Game.normal_form("g", [payoffs[0] + first, payoffs[1] + second])
     for a, b in zip(
-        play(name, Game.normal_form("g", payoffs), tau, precision), play(name, moved, tau, precision), strict=True
+        play(name, Game.normal_form("g", payoffs), tau, precision),
+        play(name, moved, tau, precision),
+        strict=True,
     ):
         assert_allclose(b, a, atol=1e-9)
 
@@ -119,7 +121,8 @@ def simulated(seed: int, tau: float, gamma: float, n: int, size: float = 1.0) ->
     rng = np.random.default_rng(seed)
     games = {name: lk.game(name).scaled(size) for name in WELL}
     counts = [
-        np.concatenate([rng.multinomial(n, p[:, 0]) for p in ref.tqre(lk.game(name), tau, gamma)]) for name in WELL
+        np.concatenate([rng.multinomial(n, p[:, 0]) for p in ref.tqre(lk.game(name), tau, gamma)])
+        for name in WELL
     ]
     return lk.Choices.from_counts(pd.DataFrame({"game": list(WELL)}), np.array(counts, float), games)
 

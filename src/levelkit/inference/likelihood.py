@@ -165,6 +165,8 @@ class Likelihood:
 
     def _sum(self, kernel: Callable[..., object], unit: Index, *at: Array) -> tuple[Array, ...]:
         units = self.units
+        if not len(unit):  # nothing asked: the shapes of the answer come from any row
+            return tuple(o[..., :0] for o in self._sum(kernel, np.zeros(1, int), *(np.ones((a.shape[0], 1)) for a in at)))
         stacks, bucket, place = self._stacks
         sizes = np.diff(units.start)[unit]
         rows = _ranges(units.start[unit], sizes)

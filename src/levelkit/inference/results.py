@@ -245,7 +245,7 @@ class Fits:
             ),
             (
                 r.capped[rep],
-                f"{tau} is at the highest value that {self.model.options().get('levels', '')} levels allow",
+                f"{tau} is at the highest value searched, {self.model.options().get('tau_max', '')}",
             ),
             (r.jump[rep], "the optimum is at a jump of best responses: a one-sided limit"),
             (r.gaps[rep], "the profile set has gaps; the interval is its hull"),

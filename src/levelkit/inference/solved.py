@@ -117,13 +117,14 @@ def _solve_chunk(
     spans = np.stack([(p[:, [0, -1]] >= target).all(axis=1) for p in read.profile])
     near = found.value >= value[found.unit] - fall
     near[best] = False
-    rivals = np.bincount(found.unit[near], minlength=m) > 0
-    status = judge(edge=edges, spans=spans, ridge=ridge, nothing=nothing, rivals=rivals)
-    low, high, gaps = np.full(x.shape, np.nan), np.full(x.shape, np.nan), np.zeros(m, bool)
+    rivals: Array = np.asarray(np.bincount(found.unit[near], minlength=m) > 0)
+    status: Array = judge(edge=edges, spans=spans, ridge=ridge, nothing=nothing, rivals=rivals)
+    low, high = np.full(x.shape, np.nan), np.full(x.shape, np.nan)
+    gaps: Array = np.zeros(m, bool)
     if options.intervals:
         ends = intervals.profile_ends(grid, read, unit, x, value, fall)
         low, high = natural_ends(objective, ends.low, ends.high)
-        gaps = ends.gaps.any(axis=0)
+        gaps = np.asarray(ends.gaps.any(axis=0))
     estimate = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, x, strict=True)])
     # on a ridge, or where nothing beats uniform play, the point is where the search happened to stop
     estimate = np.where(ridge | nothing[None], np.nan, estimate)

@@ -38,7 +38,7 @@ _MEANING = {
         "look at both before choosing, or pool more data."
     ),
     Status.BOUNDARY: (
-        "The likelihood is highest at an end of the range (0, infinity, or the highest tau the levels allow): "
+        "The likelihood is highest at an end of the range (0, infinity, or the largest tau searched): "
         "the data only bound the parameter from one side."
     ),
     Status.FLAT: (

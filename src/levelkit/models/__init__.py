@@ -18,7 +18,7 @@ def get(name: str, **options: Any) -> Model:
     """A model by its command-line name, with its options. Raises UsageError naming what is close.
 
     >>> get("tqre", levels=20)
-    TQRE(levels=20, belief='hierarchy', population='poisson')
+    TQRE(levels=20, belief='hierarchy', population='poisson', tau_max=10.0)
     """
     if name not in REGISTRY:
         near = difflib.get_close_matches(name, REGISTRY, n=1)

@@ -138,14 +138,21 @@ def _weights_from_ratios(ratios: jax.Array) -> jax.Array:
 
 @dataclass(frozen=True)
 class TauModel(LevelModel):
-    """Members whose population of levels is governed by one number, tau."""
+    """Members whose population of levels is governed by one number, tau.
+
+    tau_max is the largest tau that is fitted. Where it nears the highest level, most of the population would lie above that, and
+    what fits is the truncation, not the theory.
+    """
 
     population: Population = "poisson"
+    tau_max: float = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.population not in ("poisson", "geometric", "spike-poisson"):
             raise UsageError(f"population = {self.population!r}: choose poisson, geometric or spike-poisson")
+        if not 0.2 <= self.tau_max < np.inf:
+            raise UsageError(f"tau_max = {self.tau_max!r}: give a finite number of at least 0.2")
 
     @property
     def depth(self) -> str:
@@ -158,26 +165,18 @@ class TauModel(LevelModel):
         tau = Parameter(
             "tau",
             0.0,
-            self.cap,
+            self.tau_max,
             "log",
             1.5,
             Prior("lognormal", (0.4, 0.7)),
             "reasoning level tau",
             LEVELS,
-            (0.1, self.cap),
+            (0.1, self.tau_max),
         )
         spike = (SPIKE,) if self.population == "spike-poisson" else ()
         return (tau, *self.own_parameters, *spike)
 
     own_parameters: ClassVar[tuple[Parameter, ...]] = ()
-
-    @property
-    def cap(self) -> float:
-        """The largest tau that is fitted: the highest level, and at least 10.
-
-        Beyond it most of the population would lie above the highest level, and what fits is the truncation, not the theory.
-        """
-        return float(max(self.levels, 10))
 
     def weights(self, params: Params) -> jax.Array:
         """w_k under the chosen population: f_{k-1} / f_k is k / tau (Poisson) or (1 + tau) / tau (geometric)."""
