@@ -126,3 +126,9 @@ def test_several_fits_share_a_page():
     assert "<h1>Both</h1>" in page
     assert "First &amp; foremost" in page
     assert Page(page).open == []
+
+
+def test_long_lists_of_cells_fold_away_without_scripts():
+    page = html.page(fake(300))
+    assert "<summary>145 more</summary>" in page  # 150 cells with a boundary, five of them in sight
+    assert page.count("<details>") == page.count("</details>") > 0

@@ -51,8 +51,7 @@ def command(
 ) -> None:
     """Estimate reasoning levels and precision from choices.
 
-    The table has one row for each choice: columns game, player, action, optional count, and any others to
-    group by.
+    One row for each choice: columns game, player, action, optional count, and any others to group by.
 
     [dim]levelkit fit choices.csv --by model,game --out report.html[/dim]
     """

@@ -31,7 +31,7 @@ Shape = tuple[int, ...]
 FLOOR = 1e-300
 
 _BLOCK = 256
-_PIECES = (64, 16 * _BLOCK)
+_PIECES = (2 * _BLOCK, 16 * _BLOCK)
 _TABLES = (2, 32)
 THREADS = max(1, min(8, os.cpu_count() or 1))
 

@@ -135,6 +135,13 @@ class Likelihood:
     scale: str
 
     @cached_property
+    def ranges(self) -> Array:
+        """Payoff range of each game in the units of the precisions (1 under scale "range"), (G,)."""
+        if self.scale == "range":
+            return np.ones(len(self.units.games))
+        return np.array([kernels.payoff_unit(g) for g in self.units.games])
+
+    @cached_property
     def _stacks(self) -> tuple[list[Stack], Index, Index]:
         """One stack per shape; for each game its stack and its place there."""
         shapes: dict[tuple[int, ...], list[int]] = {}

@@ -20,8 +20,12 @@ from levelkit.inference.surfaces import Grid, Surfaces, Tables
 _APART = 1e-2
 _TIE = 1e-7
 _EDGE_POINTS = 97
+# The fan beside an optimum at infinite precision: precisions per payoff range, and steps aside (of log tau, at precision 20).
+_FAN = np.array([20.0, 60.0, 180.0, 540.0, 2000.0])
+_ASIDE = np.array([0.01, 0.04, 0.12])
 # Candidates this far below the best one, in log units, are not refined further.
 _HOPELESS = 5.0
+_CLOSE = 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +61,11 @@ def find(grid: Grid, tables: Tables, edge: tuple[Grid, Tables] | None, unit: Ind
         best = np.full(len(unit), -np.inf)
         np.maximum.at(best, here, value)
         edge_here, edge_x, edge_value = _along_edge(grid, edge, unit, best)
-        here, x, value = (
-            np.concatenate([here, edge_here]),
-            np.concatenate([x, edge_x], axis=1),
-            np.concatenate([value, edge_value]),
-        )
+        near_here, near_x = _beside_edge(grid, unit, edge_here, edge_x)
+        near_x, near_value = _refine(grid, unit[near_here], near_x, near_here, len(unit))
+        here = np.concatenate([here, edge_here, near_here])
+        x = np.concatenate([x, edge_x, near_x], axis=1)
+        value = np.concatenate([value, edge_value, near_value])
     tried = np.bincount(here, minlength=len(unit))
     x, value = _snap(grid, unit[here], x, value)
     return _sorted(grid, unit, here, x, value, tried), read
@@ -105,14 +109,23 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int) -> tup
             at, v = optimize.zoom(grid.objective, u, at, grid.spacing(u, at), low, high)
         else:
             at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7)
-            top = np.full(n_units, -np.inf)
-            np.maximum.at(top, here[chosen], v)
-            fine = np.flatnonzero(v >= top[here[chosen]] - _HOPELESS)
+            fine = _promising(here[chosen], at, v, n_units)
             at[:, fine], v[fine] = optimize.polish(
-                grid.objective, u[fine], at[:, fine], v[fine], low[:, fine], high[:, fine]
+                grid.objective, u[fine], at[:, fine], v[fine], low[:, fine], high[:, fine], steps=20
             )
         x[:, chosen], value[chosen] = at, v
     return x, value
+
+
+def _promising(here: Index, x: Array, value: Array, n_units: int) -> Index:
+    """Which points are worth refining: near the best of their unit, and of those that arrived at one place the highest."""
+    top = np.full(n_units, -np.inf)
+    np.maximum.at(top, here, value)
+    order = np.lexsort((-value, here))
+    order = order[value[order] >= top[here[order]] - _CLOSE]
+    places = np.column_stack([here[order], *np.clip(np.rint(x[:, order] * 200), -1e6, 1e6)])
+    first = np.unique(places, axis=0, return_index=True)[1]
+    return np.asarray(order[np.sort(first)])
 
 
 def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index, best: Array) -> tuple[Index, Array, Array]:
@@ -130,6 +143,27 @@ def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index, best: Array)
     full = np.full((2, len(here)), np.inf)
     full[1 - precise] = x[0]
     return here, full, value
+
+
+def _beside_edge(grid: Grid, unit: Index, here: Index, edge_x: Array) -> tuple[Index, Array]:
+    """Starting points next to optima at infinite precision, two for each.
+
+    Where best responses jump, a large finite precision blurs the jump: there the likelihood has thin ridges that bend towards the jump,
+    too thin for the grid. The best two points of a small fan around the jump are where to climb them from.
+    """
+    precise = next(k for k, p in enumerate(grid.objective.parameters) if p.is_precision)
+    sharpness, offset = np.meshgrid(np.log(_FAN), np.concatenate([-_ASIDE[::-1], [0.0], _ASIDE]), indexing="ij")
+    size, m = sharpness.size, len(here)
+    shift = grid.axes[precise].shift(grid.reference[unit[here]])
+    fan = np.empty((2, m, size))
+    fan[precise] = sharpness.ravel()[None] + shift[:, None]
+    fan[1 - precise] = edge_x[1 - precise][:, None] + (offset * 20.0 / np.exp(sharpness)).ravel()[None]
+    lower, upper = grid.bounds(unit[here])
+    fan = np.clip(fan, lower[..., None], upper[..., None])
+    value = grid.objective.value(np.repeat(unit[here], size), fan.reshape(2, -1)).reshape(m, size)
+    two = np.argsort(-value, axis=1, kind="stable")[:, :2]
+    rows = np.arange(m)[:, None]
+    return np.repeat(here, 2), fan[:, rows, two].reshape(2, -1)
 
 
 def _snap(grid: Grid, unit: Index, x: Array, value: Array) -> tuple[Array, Array]:

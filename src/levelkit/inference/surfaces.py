@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from levelkit.inference.kernels import Array, Index, payoff_unit
+from levelkit.inference.kernels import Array, Index
 from levelkit.inference.objective import Objective, from_coordinate, to_coordinate
 from levelkit.models.base import Parameter
 
@@ -106,9 +106,7 @@ def _points(parameter: Parameter, free: int) -> int:
 def reference_ranges(objective: Objective) -> Array:
     """Largest payoff range among each unit's games, (U,); one if payoffs are already in units of their range."""
     units = objective.likelihood.units
-    if objective.likelihood.scale == "range":
-        return np.ones(len(units))
-    ranges = np.array([payoff_unit(g) for g in units.games])[units.game]
+    ranges = objective.likelihood.ranges[units.game]
     return np.maximum.reduceat(ranges, units.start[:-1])
 
 

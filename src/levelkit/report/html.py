@@ -22,7 +22,8 @@ from levelkit.report.words import count, number
 
 _MOST_SURFACES = 6
 _MOST_ROWS = 400
-_CELLS_NAMED = 12
+_CELLS_NAMED = 5  # below each finding; more of them fold away
+_CELLS_FOLDED = 200
 _PACKAGES = ("levelkit", "numpy", "scipy", "jax", "pandas", "matplotlib")
 
 
@@ -73,7 +74,13 @@ def _part(name: str, view: View, anchor: str) -> dict[str, Any]:
         "cells_left_out": max(0, len(view.stats) - _MOST_ROWS),
         "levels": bool(np.isfinite(view.stats["mean_level"].to_numpy(dtype=float)).any()),
         "findings": [
-            {"text": f.text, "cells": f.cells[:_CELLS_NAMED], "more": max(0, f.count - _CELLS_NAMED)}
+            {
+                "text": f.text,
+                "cells": f.cells[:_CELLS_NAMED],
+                "folded": f.cells[_CELLS_NAMED:_CELLS_FOLDED],
+                "more": max(0, f.count - _CELLS_FOLDED),
+                "hidden": f.count - _CELLS_NAMED,
+            }
             for f in findings(view)
         ],
         "set_aside": fits.choices.problems.text(),
