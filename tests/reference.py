@@ -46,6 +46,8 @@ def spiked(tau, spike, levels: int) -> np.ndarray:
 
 def replies(game: Game, beliefs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Expected payoff of every action against independent beliefs (A_j, points) about the others."""
+    if game.n_players == 2:
+        return [game.payoffs[0] @ beliefs[1], game.payoffs[1].T @ beliefs[0]]
     letters = string.ascii_lowercase[: game.n_players]
     out = []
     for i in range(game.n_players):
@@ -77,10 +79,7 @@ def levels_of(game: Game, shares: np.ndarray, precision, belief: str) -> list[li
     """
     points = shares.shape[1]
     span = max(p.max() for p in game.payoffs) - min(p.min() for p in game.payoffs)
-    start = [
-        np.full(a, 1 / a) if given is None else given
-        for a, given in zip(game.shape, game.level0, strict=True)
-    ]
+    start = [np.full(a, 1 / a) if given is None else given for a, given in zip(game.shape, game.level0, strict=True)]
     play = [[np.repeat(np.asarray(s, float)[:, None], points, axis=1) for s in start]]
     for k in range(1, len(shares)):
         if belief == "step":
@@ -96,9 +95,7 @@ def levels_of(game: Game, shares: np.ndarray, precision, belief: str) -> list[li
     return play
 
 
-def mixture(
-    game: Game, shares: np.ndarray, precision=None, belief: str = "hierarchy", tremble=0.0
-) -> list[np.ndarray]:
+def mixture(game: Game, shares: np.ndarray, precision=None, belief: str = "hierarchy", tremble=0.0) -> list[np.ndarray]:
     """Choice probabilities, one (A_i, points) array per agent; levels 1, 2, ... tremble uniformly."""
     play = levels_of(game, shares, precision, belief)
     out = []
@@ -135,10 +132,10 @@ def log_table(probabilities: Sequence[np.ndarray]) -> np.ndarray:
 
 def loglik(choices: Choices, play) -> np.ndarray:
     """sum n log p over all cells; play(game) gives probabilities at some points; (points,)."""
+    tables = {name: log_table(play(game)) for name, game in choices.games.items()}
     total = 0.0
     for i in range(len(choices)):
-        table = log_table(play(choices.game_of(i)))
-        total = total + np.concatenate(choices.counts_for(i)) @ table
+        total = total + np.concatenate(choices.counts_for(i)) @ tables[choices.game_of(i).name]
     return np.atleast_1d(total)
 
 
@@ -147,14 +144,10 @@ def cell(game: Game, *counts: Sequence[float], **groups) -> Choices:
     import pandas as pd
 
     frame = pd.DataFrame({**{k: [v] for k, v in groups.items()}, "game": [game.name]})
-    return Choices.from_counts(
-        frame, np.concatenate([np.asarray(c, float) for c in counts])[None], {game.name: game}
-    )
+    return Choices.from_counts(frame, np.concatenate([np.asarray(c, float) for c in counts])[None], {game.name: game})
 
 
-def random_game(
-    rng: np.random.Generator, shape: Sequence[int], name: str = "random", size: float = 10.0
-) -> Game:
+def random_game(rng: np.random.Generator, shape: Sequence[int], name: str = "random", size: float = 10.0) -> Game:
     """A game with payoffs drawn independently: no ties, no structure."""
     return Game.normal_form(name, [rng.uniform(-size, size, shape) for _ in shape])
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference as ref
 
 import levelkit as lk
+import reference as ref
 
 
 def rows(fits: lk.Fits) -> dict[str, dict]:
@@ -78,9 +78,7 @@ def test_rpc_single_games(single, game, tau, gamma, loglik):
     assert mine["est"]["gamma"] == pytest.approx(gamma, abs=0.0005)
 
 
-@pytest.mark.parametrize(
-    ("game", "tau", "loglik"), [("rpc_sw3", 0.721, -63.262), ("rpc_sw9", 1.011, -60.941)]
-)
+@pytest.mark.parametrize(("game", "tau", "loglik"), [("rpc_sw3", 0.721, -63.262), ("rpc_sw9", 1.011, -60.941)])
 def test_rpc_single_games_with_sharp_responses(single, game, tau, loglik):
     mine = single[game]
     assert mine["est"]["gamma"] == np.inf
@@ -120,7 +118,13 @@ def test_rpc_poisson_ch_at_the_printed_tau(game, tau, minus):
 
 @pytest.mark.parametrize("levels", [10, 30])
 def test_sw10_is_not_told_by_its_choices(levels):
-    fits = lk.fit(lk.shipped_choices("sw10_humans"), lk.TQRE(levels=levels), by="sample", intervals=False, sensitivity=True)
+    fits = lk.fit(
+        lk.shipped_choices("sw10_humans"),
+        lk.TQRE(levels=levels),
+        by="sample",
+        intervals=False,
+        sensitivity=True,
+    )
     mine = rows(fits)["rpc_table3"]
     assert abs(mine["mean_level_shift"]) > 1
     assert "depends on the number of levels" in mine["note"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import reference as ref
 from scipy.optimize import minimize_scalar
 
 import levelkit as lk
+import reference as ref
 
 STUDY = [
     "competitive_base", "competitive_high_stake", "competitive_low_stake", "stag_hunt_base", "stag_hunt_high_payoff",

@@ -1,4 +1,4 @@
-"""Choice probabilities of the models against published values, separate code, limits, and a plain numpy implementation."""
+"""Choice probabilities against published values, separate code, limits, and a plain numpy implementation."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ def test_probabilities_of_separate_code(model, more, game, row, col):
     assert_allclose(play["player 2"][: len(col)], col, atol=6e-11)
 
 
-@pytest.mark.parametrize(
-    ("levels", "value"), [(3, 0.34279639), (5, 0.31743686), (10, 0.30964830), (20, 0.30960384)]
-)
+@pytest.mark.parametrize(("levels", "value"), [(3, 0.34279639), (5, 0.31743686), (10, 0.30964830), (20, 0.30960384)])
 def test_where_the_levels_are_cut_off(levels, value):
     play = lk.TQRE(levels=levels).predict(COMPETITIVE, tau=3, gamma=0.1)
     assert play["player 1"][0] == pytest.approx(value, abs=6e-9)
@@ -92,7 +90,7 @@ def test_level_play_of_separate_code(golden):
 
 
 def test_all_mass_on_one_level_is_iterated_best_replies():
-    # 11-20: level 1 asks for 19 (it earns 19 + 20 / 10 = 21 against uniform play) and each level undercuts the one below
+    # 11-20: level 1 asks for 19 (worth 19 + 20 / 10 against uniform play), each further level for one less
     game = lk.game("eleven_twenty_basic")
     want = {k: str(20 - k) for k in range(1, 10)}
     play = lk.level_play(game, levels=9)[game.players[0]]
@@ -101,9 +99,7 @@ def test_all_mass_on_one_level_is_iterated_best_replies():
         mixed = lk.LevelK(levels=9).predict(game, **shares, eps=0)[game.players[0]]
         assert_allclose(mixed, np.array(game.actions[0]) == label, atol=1e-12)
         assert_allclose(play[level], mixed, atol=1e-12)
-    sharp = lk.QuantalLevelK(levels=9).predict(
-        game, **{f"share_{k}": float(k == 4) for k in range(10)}, lam=np.inf
-    )
+    sharp = lk.QuantalLevelK(levels=9).predict(game, **{f"share_{k}": float(k == 4) for k in range(10)}, lam=np.inf)
     assert_allclose(sharp[game.players[0]], np.array(game.actions[0]) == "16", atol=1e-12)
 
 
@@ -289,9 +285,7 @@ def test_loglik_is_sum_of_n_log_p():
     data = lk.shipped_choices("rpc2009")
     want = ref.loglik(data, lambda g: ref.tqre(g, 1.57, 0.11))[0]
     assert lk.TQRE().loglik(data, tau=1.57, gamma=0.11) == pytest.approx(want, abs=1e-8)
-    ranges = {
-        n: max(p.max() for p in g.payoffs) - min(p.min() for p in g.payoffs) for n, g in data.games.items()
-    }
+    ranges = {n: max(p.max() for p in g.payoffs) - min(p.min() for p in g.payoffs) for n, g in data.games.items()}
     want = ref.loglik(data, lambda g: ref.tqre(g, 1.57, 5.0 / ranges[g.name]))[0]
     assert lk.TQRE().loglik(data, scale="range", tau=1.57, gamma=5.0) == pytest.approx(want, abs=1e-8)
 

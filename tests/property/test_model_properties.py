@@ -121,8 +121,7 @@ def simulated(seed: int, tau: float, gamma: float, n: int, size: float = 1.0) ->
     rng = np.random.default_rng(seed)
     games = {name: lk.game(name).scaled(size) for name in WELL}
     counts = [
-        np.concatenate([rng.multinomial(n, p[:, 0]) for p in ref.tqre(lk.game(name), tau, gamma)])
-        for name in WELL
+        np.concatenate([rng.multinomial(n, p[:, 0]) for p in ref.tqre(lk.game(name), tau, gamma)]) for name in WELL
     ]
     return lk.Choices.from_counts(pd.DataFrame({"game": list(WELL)}), np.array(counts, float), games)
 
@@ -163,9 +162,7 @@ def test_twice_the_choices_twice_the_likelihood(plain):
 
 def test_estimates_do_not_know_which_player_is_first():
     data = simulated(7, 1.4, 0.2, 300)
-    turned = {
-        name: Game.normal_form(name, [g.payoffs[1].T, g.payoffs[0].T]) for name, g in data.games.items()
-    }
+    turned = {name: Game.normal_form(name, [g.payoffs[1].T, g.payoffs[0].T]) for name, g in data.games.items()}
     other = lk.Choices.from_counts(data.cells, np.roll(data.counts, 3, axis=1), turned)
     one, two = lk.fit(data, lk.TQRE()).frame(), lk.fit(other, lk.TQRE()).frame()
     pd.testing.assert_frame_equal(one, two, rtol=1e-5)
