@@ -36,9 +36,7 @@ def leader_and_followers(row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, 
     return (leader, *followers)
 
 
-def sender_and_receiver(
-    true_row: np.ndarray, shown_row: np.ndarray, shown_col: np.ndarray
-) -> tuple[np.ndarray, ...]:
+def sender_and_receiver(true_row: np.ndarray, shown_row: np.ndarray, shown_col: np.ndarray) -> tuple[np.ndarray, ...]:
     """Sender (true payoffs), receiver and imagined sender (shown payoffs), axes in that order.
 
     The sender faces the receiver; receiver and imagined sender face each other.

@@ -66,9 +66,7 @@ class Choices:
             raise DataError(f"no column 'game' among {', '.join(map(str, cells.columns))}", where="cells")
         clash = sorted(RESERVED.intersection(map(str, cells.columns)) - {"game"})
         if clash:
-            raise DataError(
-                f"'{clash[0]}' is a name of levelkit's own", where="cells", fix="rename the column"
-            )
+            raise DataError(f"'{clash[0]}' is a name of levelkit's own", where="cells", fix="rename the column")
         groups = [name for name in cells.columns if name != "game"]
         frame = cells.reset_index(drop=True)[[*groups, "game"]]
         names = [str(name) for name in pd.unique(frame["game"])]
@@ -80,9 +78,7 @@ class Choices:
         table = np.asarray(counts, dtype=np.float64)
         if table.shape != (len(frame), width):
             want = f"({len(frame)}, {width})"
-            raise DataError(
-                f"counts have shape {table.shape}, not {want}", fix="one row per cell, widest game"
-            )
+            raise DataError(f"counts have shape {table.shape}, not {want}", fix="one row per cell, widest game")
         empty = np.zeros(len(frame)) if no_choice is None else np.asarray(no_choice, dtype=np.float64)
         if empty.shape != (len(frame),):
             raise DataError(f"no_choice has shape {empty.shape}, not ({len(frame)},)")
@@ -130,9 +126,7 @@ class Choices:
                 if not game.observed[agent]:
                     continue
                 labels = game.actions[agent]
-                parts.append(
-                    self._rows(at, order, game.players[agent], labels, self.counts[at, columns].ravel())
-                )
+                parts.append(self._rows(at, order, game.players[agent], labels, self.counts[at, columns].ravel()))
             lost = at[self.no_choice[at] > 0]
             first = game.players[game.observed.index(True)]
             parts.append(self._rows(lost, game.n_players, first, ("",), self.no_choice[lost]))
@@ -144,9 +138,7 @@ class Choices:
         return pd.concat([head, long.drop(columns=["order", "place"])], axis=1)
 
     @staticmethod
-    def _rows(
-        at: np.ndarray, order: int, player: str, labels: Sequence[str], counts: np.ndarray
-    ) -> pd.DataFrame:
+    def _rows(at: np.ndarray, order: int, player: str, labels: Sequence[str], counts: np.ndarray) -> pd.DataFrame:
         """Rows of `frame` for one player of one game in the cells `at`, with keys for their order."""
         many = len(labels)
         return pd.DataFrame(

@@ -67,9 +67,7 @@ def clean_array(values: Any, where: str, ndim: int | None = None) -> np.ndarray:
         raise DataError(f"payoffs must be {wanted}, not {_depth(array.ndim)}", where=where)
     if not np.isfinite(array).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise DataError(
-            f"payoff {place(at)} is {array[at]}", where=where, fix="Payoffs must be finite numbers"
-        )
+        raise DataError(f"payoff {place(at)} is {array[at]}", where=where, fix="Payoffs must be finite numbers")
     array.setflags(write=False)
     return array
 
@@ -103,9 +101,7 @@ def _check_nested(values: Any, where: str, at: tuple[int, ...]) -> tuple[int, ..
                 )
         return (len(values), *shapes[0])
     if isinstance(values, bool | np.bool_) or not isinstance(values, Real):
-        raise DataError(
-            f"{values!r} {place(at) if at else ''} is not a number".replace("  ", " "), where=where
-        )
+        raise DataError(f"{values!r} {place(at) if at else ''} is not a number".replace("  ", " "), where=where)
     try:
         float(values)
     except OverflowError:
@@ -178,9 +174,7 @@ def clean_actions(
         listed = own if len(own) else range(size)
         names = tuple(clean_text(label, where, f"an action of {player}") for label in listed)
         if len(names) != size:
-            raise DataError(
-                f"{len(names)} action labels for {player}, the payoffs have {size} actions", where=where
-            )
+            raise DataError(f"{len(names)} action labels for {player}, the payoffs have {size} actions", where=where)
         _refuse_twice(names, names, f"actions of {player}", where)
         labels.append(names)
     return tuple(labels)
@@ -206,8 +200,7 @@ def clean_level0(
             fix="Give one per player: probabilities, an action's label, or none for uniform play",
         )
     return tuple(
-        _one_level0(own, labels, player, where)
-        for own, labels, player in zip(level0, actions, players, strict=True)
+        _one_level0(own, labels, player, where) for own, labels, player in zip(level0, actions, players, strict=True)
     )
 
 
@@ -244,7 +237,5 @@ def clean_mix(values: Any, size: int, what: str, where: str) -> np.ndarray:
         raise DataError(f"{what} has a negative probability, {mix.min()}", where=where)
     total = math.fsum(mix)
     if abs(total - 1.0) > SUM_TOLERANCE:
-        raise DataError(
-            f"{what} sums to {total:.6g}, not 1", where=where, fix="Probabilities must sum to one"
-        )
+        raise DataError(f"{what} sums to {total:.6g}, not 1", where=where, fix="Probabilities must sum to one")
     return mix

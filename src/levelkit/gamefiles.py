@@ -52,9 +52,7 @@ def read_games(path: str | Path) -> dict[str, Game]:
     for file in files:
         for one in _read_file(file):
             if one.name in games:
-                raise DataError(
-                    f"a second game is called '{one.name}'", where=str(file), fix="Rename one of them"
-                )
+                raise DataError(f"a second game is called '{one.name}'", where=str(file), fix="Rename one of them")
             games[one.name] = one
     return games
 
@@ -65,10 +63,8 @@ def write_games(games: Mapping[str, Game] | Sequence[Game] | Game, path: str | P
     An .nfg file keeps payoffs, names, labels and title; level-0 play and imagined agents have no place in it.
     """
     path = Path(path)
-    if isinstance(games, Game):
-        listed = [games]
-    else:
-        listed = list(games.values() if isinstance(games, Mapping) else games)
+    several = games.values() if isinstance(games, Mapping) else games
+    listed = [several] if isinstance(several, Game) else list(several)
     if not listed:
         raise UsageError("there is no game to write")
     suffix = path.suffix.lower()
@@ -155,19 +151,13 @@ def games_from_toml(text: str, where: str = "") -> list[Game]:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(
-            f"not valid TOML: {error}", where=where, fix="Text goes in quotes, lists in brackets"
-        ) from None
+        raise DataError(f"not valid TOML: {error}", where=where, fix="Text goes in quotes, lists in brackets") from None
     unknown = set(content) - {"game", "set"}
     if unknown:
-        raise DataError(
-            f"unknown top-level entry '{min(unknown)}'", where=where, fix="Games are [[game]] tables"
-        )
+        raise DataError(f"unknown top-level entry '{min(unknown)}'", where=where, fix="Games are [[game]] tables")
     tables = content.get("game", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise DataError(
-            "'game' is not a list of tables", where=where, fix="Write [[game]], in double brackets"
-        )
+        raise DataError("'game' is not a list of tables", where=where, fix="Write [[game]], in double brackets")
     if not tables:
         raise DataError("no [[game]] table", where=where, fix="Begin each game with [[game]]")
     return [_game_from_table(table, k, where) for k, table in enumerate(tables, start=1)]
@@ -220,17 +210,13 @@ def _kind(table: Mapping[str, Any], here: str) -> str:
 
 def _within(where: str, error: DataError) -> DataError:
     """The same error with the file in front of the place."""
-    return DataError(
-        error.what, where=", ".join(part for part in (where, error.where) if part), fix=error.fix
-    )
+    return DataError(error.what, where=", ".join(part for part in (where, error.where) if part), fix=error.fix)
 
 
 def game_to_toml(one: Game) -> str:
     """One [[game]] table; `read_games` gives back the same game, to the last bit of every payoff."""
     lines = ["[[game]]", f"name = {_text(one.name)}"]
-    lines += [
-        f"{key} = {_text(getattr(one, key))}" for key in ("title", "source", "note") if getattr(one, key)
-    ]
+    lines += [f"{key} = {_text(getattr(one, key))}" for key in ("title", "source", "note") if getattr(one, key)]
     default = tuple(f"player {i}" for i in range(1, one.n_players + 1))
     if one.players != default:
         lines.append(f"players = {_inline(one.players)}")

@@ -261,9 +261,7 @@ class Game:
         triples = [_listed(state) for state in states]
         for k, triple in enumerate(triples, start=1):
             if len(triple) != 3:
-                raise DataError(
-                    f"state {k} has {len(triple)} parts", where=here, fix="Give (probability, row, col)"
-                )
+                raise DataError(f"state {k} has {len(triple)} parts", where=here, fix="Give (probability, row, col)")
         prior = check.clean_mix([p for p, _, _ in triples], len(triples), "the prior over states", here)
         worlds = []
         for k, (_, row, col) in enumerate(triples, start=1):
@@ -307,9 +305,7 @@ class Game:
         names = (leader, *(f"{follower} after {label}" for label in sets[0]))
         every = (sets[0],) + (sets[1],) * leads
         agents = agentforms.leader_and_followers(first, second)
-        return cls.normal_form(
-            name, agents, players=names, actions=every, level0=mixes, form="sequential", **labels
-        )
+        return cls.normal_form(name, agents, players=names, actions=every, level0=mixes, form="sequential", **labels)
 
     @classmethod
     def misperceived(

@@ -75,9 +75,7 @@ def _indifferent(payoffs: np.ndarray, rows: np.ndarray, cols: np.ndarray, scale:
     # unknowns: the mix and the common payoff, in units of the payoff range
     system = np.zeros((pairs, many + 1, many + 1))
     system[:, :many, :many] = payoffs[rows[:, :, None], cols[:, None, :]] / (scale or 1.0)
-    system[:, :many, :many] -= system[
-        :, :1, :1
-    ]  # the level of payoffs does not matter, only its digits would
+    system[:, :many, :many] -= system[:, :1, :1]  # the level of payoffs does not matter, only its digits would
     system[:, :many, many] = -1.0
     system[:, many, :many] = 1.0
     regular = np.abs(np.linalg.det(system)) > SINGULAR

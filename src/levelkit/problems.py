@@ -70,11 +70,7 @@ class Problems:
             lines = [self._line(row) for row in self.frame.itertuples() if row.severity == severity]
             if not lines:
                 continue
-            title = (
-                f"{self.n_set_aside} of {self.rows_read} rows set aside:"
-                if severity == SET_ASIDE
-                else "noted:"
-            )
+            title = f"{self.n_set_aside} of {self.rows_read} rows set aside:" if severity == SET_ASIDE else "noted:"
             parts += [title, *(f"  {line}" for line in lines)]
         return "\n".join(parts)
 
@@ -129,9 +125,7 @@ class ProblemLog:
         for i, which in enumerate(seen[:VALUES_KEPT]):
             value = values[int(which)]
             words = message(value) if callable(message) else message
-            self._append(
-                severity, code, column, shorten(value), words, int(counts[i]), rows[group == i][:ROWS_SHOWN]
-            )
+            self._append(severity, code, column, shorten(value), words, int(counts[i]), rows[group == i][:ROWS_SHOWN])
         if len(seen) > VALUES_KEPT:
             rest = rows[group >= VALUES_KEPT]
             words = f"the same with {len(seen) - VALUES_KEPT} other values"

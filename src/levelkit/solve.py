@@ -123,9 +123,7 @@ def _beliefs(game: Game, i: int, beliefs: Beliefs) -> list[np.ndarray]:
         elif entry is None:
             raise UsageError(f"there is no belief about {game.players[j]} of game '{game.name}'")
         elif isinstance(entry, str | int | np.integer):
-            mixes.append(
-                np.eye(size)[game.action_index(j + 1, entry if isinstance(entry, str) else int(entry))]
-            )
+            mixes.append(np.eye(size)[game.action_index(j + 1, entry if isinstance(entry, str) else int(entry))])
         else:
             mixes.append(clean_mix(entry, size, f"the belief about {game.players[j]}", f"game '{game.name}'"))
     return mixes
@@ -142,8 +140,7 @@ def pure_equilibria(game: Game) -> tuple[tuple[str, ...], ...]:
     for i, payoffs in enumerate(game.payoffs):
         stable &= payoffs >= payoffs.max(axis=i, keepdims=True) - TIE * game.payoff_range
     return tuple(
-        tuple(labels[int(a)] for labels, a in zip(game.actions, at, strict=True))
-        for at in np.argwhere(stable)
+        tuple(labels[int(a)] for labels, a in zip(game.actions, at, strict=True)) for at in np.argwhere(stable)
     )
 
 
@@ -158,8 +155,7 @@ def equilibria(game: Game) -> Equilibria:
         return _result(game, _extreme(game), complete=True)
     pure = [
         tuple(
-            np.eye(size)[labels.index(label)]
-            for size, labels, label in zip(game.shape, game.actions, one, strict=True)
+            np.eye(size)[labels.index(label)] for size, labels, label in zip(game.shape, game.actions, one, strict=True)
         )
         for one in pure_equilibria(game)
     ]
@@ -237,9 +233,7 @@ def dominated_actions(game: Game) -> tuple[Dominated, ...]:
     for i, (player, labels) in enumerate(zip(game.players, game.actions, strict=True)):
         table = np.moveaxis(game.payoffs[i], i, 0).reshape(game.shape[i], -1)
         for a, label in enumerate(labels):
-            found += [
-                Dominated(player, label, *how) for how in _dominators(table, a, labels, game.payoff_range)
-            ]
+            found += [Dominated(player, label, *how) for how in _dominators(table, a, labels, game.payoff_range)]
     return tuple(found)
 
 

@@ -117,7 +117,7 @@ WELL = ("competitive_base", "competitive_high_stake")
 
 
 def simulated(seed: int, tau: float, gamma: float, n: int, size: float = 1.0) -> lk.Choices:
-    """Choices by a TQRE population in two games whose payoffs are multiplied by `size`; the data do not depend on it."""
+    """Choices by a TQRE population in two games with payoffs times `size`, on which the counts do not depend."""
     rng = np.random.default_rng(seed)
     games = {name: lk.game(name).scaled(size) for name in WELL}
     counts = [

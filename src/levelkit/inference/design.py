@@ -1,4 +1,6 @@
-"""What a game can tell before anyone has played it: what each level does, and whether a model's parameters show in choices."""
+"""What a game can tell before anyone has played it: what each level does, and whether a model's parameters show in
+choices.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def _top_level(game: Game, k: int, tau: float) -> list[Array]:
 
 @dataclass(frozen=True)
 class Identification:
-    """Whether a model's parameters are identified from choices in one game: the rank of what choices reveal about them."""
+    """Whether a model's parameters are identified from choices in one game: the rank of what choices reveal about
+    them.
+    """
 
     model: Model
     game: str

@@ -36,12 +36,13 @@ def fit(
 ) -> Fits:
     """Estimate a model's parameters by maximum likelihood, one set for each combination of the `by` columns.
 
-    choices: what was chosen. by: columns (grouping columns or "game"); none pools everything. vary: for a parameter, further columns
-    by which it alone varies, e.g. {"gamma": ["game"]} with by=["model"] gives each LLM one tau and one gamma per game.
-    fixed: parameters held at given values. scale: "raw" gives precisions per payoff unit, "range" per payoff range of each game.
-    interval: probability of the profile-likelihood intervals; intervals=False leaves them out. errors: "observed" or "sandwich".
-    sensitivity: refit with twice the levels to see how the mean level moves (default: for up to 300 distinct units).
-    optimizer: for models without a likelihood surface, "newton" (our own) or "jaxopt". progress: called with (units done, units in all).
+    choices: what was chosen. by: columns (grouping columns or "game"); none pools everything. vary: for a
+    parameter, further columns by which it alone varies, e.g. {"gamma": ["game"]} with by=["model"] gives each LLM
+    one tau and one gamma per game. fixed: parameters held at given values. scale: "raw" gives precisions per payoff
+    unit, "range" per payoff range of each game. interval: probability of the profile-likelihood intervals;
+    intervals=False leaves them out. errors: "observed" or "sandwich". sensitivity: refit with twice the levels to
+    see how the mean level moves (default: for up to 300 distinct units). optimizer: for models without a likelihood
+    surface, "newton" (our own) or "jaxopt". progress: called with (units done, units in all).
 
     Raises UsageError for unknown columns, parameters or options; DataError if there is nothing to fit.
 
@@ -58,6 +59,8 @@ def fit(
         raise UsageError(f"scale = {scale!r}: choose raw or range")
     if errors not in ("observed", "sandwich"):
         raise UsageError(f"errors = {errors!r}: choose observed or sandwich")
+    if optimizer not in ("newton", "jaxopt"):
+        raise UsageError(f"optimizer = {optimizer!r}: choose newton or jaxopt")
     if not 0 < interval < 1:
         raise UsageError(f"interval = {interval!r}: give a probability between 0 and 1, such as 0.95")
     if not len(choices.cells):

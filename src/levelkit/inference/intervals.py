@@ -1,7 +1,8 @@
 """Profile-likelihood intervals: the values of a parameter that the others cannot make unlikely.
 
-The profile set of a parameter is {value: max over the others of log L >= max log L - drop}. Its ends are bracketed on the grid's
-profile, then solved for; an end at a limit means that the data do not bound the parameter on that side.
+The profile set of a parameter is {value: max over the others of log L >= max log L - drop}. Its ends are bracketed
+on the grid's profile, then solved for; an end at a limit means that the data do not bound the parameter on that
+side.
 """
 
 from __future__ import annotations
@@ -139,7 +140,9 @@ def _other(grid: Grid, a: int, node: Index, unit: Index) -> Array | None:
 
 
 class _Profile:
-    """max over the other coordinate, started from where the maximum was last found, from a suggestion, and from both limits."""
+    """max over the other coordinate, started from where the maximum was last found, from a suggestion, and from both
+    limits.
+    """
 
     def __init__(self, grid: Grid, unit: Index, x: Array, a: int, side: int) -> None:
         self._grid, self._unit, self._a, self._side = grid, unit, a, side

@@ -1,7 +1,8 @@
 """Fitting units one at a time: models with more than two free parameters, and parameters shared across sub-groups.
 
-Each unit has one vector z of free parameters. A sub-unit (say one game of one LLM) uses some of its entries; the log-likelihood
-is the sum over sub-units. Many starting points climb at once; so do the two ends of every entry's profile interval.
+Each unit has one vector z of free parameters. A sub-unit (say one game of one LLM) uses some of its entries; the
+log-likelihood is the sum over sub-units. Many starting points climb at once; so do the two ends of every entry's
+profile interval.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _FAR = 30.0
 class Layout:
     """Which entry of its unit's vector each sub-unit uses.
 
-    owner (S,): unit of each sub-unit. parameter (Z,), unit (Z,), key (Z,): what each entry is, over all units, ordered by unit.
-    slot (P, S): the entry that gives a parameter of a sub-unit; -1 where it is fixed.
+    owner (S,): unit of each sub-unit. parameter (Z,), unit (Z,), key (Z,): what each entry is, over all units,
+    ordered by unit. slot (P, S): the entry that gives a parameter of a sub-unit; -1 where it is fixed.
     """
 
     owner: Index
@@ -49,8 +50,9 @@ class Layout:
 class Problem:
     """One unit: its log-likelihood at many vectors z (D, m) at once.
 
-    Entries are search coordinates. Shares are coded around a pivot, one of them: its logit, and logs of how the others divide the rest;
-    so any one share can be held. Where a method takes `pivot` (m,), it is an entry number (ignored if there are no shares).
+    Entries are search coordinates. Shares are coded around a pivot, one of them: its logit, and logs of how the
+    others divide the rest; so any one share can be held. Where a method takes `pivot` (m,), it is an entry number
+    (ignored if there are no shares).
     """
 
     objective: Objective
@@ -167,7 +169,9 @@ class Problem:
         return value, g, (second + second.transpose(1, 0, 2)) / 2
 
     def outer(self, natural: Array) -> Array:
-        """Sum of outer products of scores at one point (D,), by entry; shares in natural units, the others in coordinates."""
+        """Sum of outer products of scores at one point (D,), by entry; shares in natural units, the others in
+        coordinates.
+        """
         theta = self.params(natural[:, None])
         return self._gather2(self.objective.likelihood.outer_scores(self.subs, theta, self._seeds(theta)), 1)[..., 0]
 
@@ -273,7 +277,9 @@ def _problem(objective: Objective, layout: Layout, u: int) -> tuple[Problem, Ind
 
 
 def _starts(problem: Problem) -> Array:
-    """Points to climb from, (D, m): peaks of the sub-units' surfaces if they have any, and a spread of points over the spans."""
+    """Points to climb from, (D, m): peaks of the sub-units' surfaces if they have any, and a spread of points over
+    the spans.
+    """
     d = len(problem.parameters)
     spread = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(2009)).random(_SOBOL).T
     z = np.empty((d, _SOBOL))
@@ -313,7 +319,9 @@ def _surface_starts(problem: Problem) -> Array:
 
 
 def _on_ridge(problem: Problem, a: int, grid: surfaces.Grid, read: surfaces.Surfaces, nodes: Index) -> Array:
-    """Vectors with the shared parameter at given nodes and every sub-unit's other parameter where it fits best there."""
+    """Vectors with the shared parameter at given nodes and every sub-unit's other parameter where it fits best
+    there.
+    """
     z = np.zeros((len(problem.parameters), len(nodes)))
     own, other = problem.objective.free[a], problem.objective.free[1 - a]
     shift = [float(ax.shift(grid.reference[:1])[0]) for ax in grid.axes]
@@ -506,7 +514,9 @@ def _second(problem: Problem, best: Array, z: Array) -> Array:
 def _profile_ends(
     problem: Problem, best: Array, top: float, fall: float, options: Options
 ) -> tuple[Array, Array, Array]:
-    """Ends of every entry's profile set in natural units (D,), and whether it covers the whole range; all ends at once."""
+    """Ends of every entry's profile set in natural units (D,), and whether it covers the whole range; all ends at
+    once.
+    """
     d = len(best)
     entry, side = np.repeat(np.arange(d), 2), np.tile([0, 1], d)
     sign = np.where(side == 1, 1.0, -1.0)
@@ -521,7 +531,8 @@ def _profile_ends(
     def held_at(which: Index, at: Array) -> Array:
         m = len(which)
         last = warm[:, which]
-        # the same point with nothing left at a limit, and for a shared parameter the best the sub-units can do near there
+        # the same point with nothing left at a limit, and for a shared parameter the best the sub-units can do near
+        # there
         freed = np.clip(last, problem.lower[:, None], problem.upper[:, None])
         tried = [last, freed] if ridge is None else [last, freed, ridge(entry[which], at, freed)]
         z = np.concatenate(tried, axis=1)

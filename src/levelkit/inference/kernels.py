@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -200,10 +201,7 @@ def _scores(
     sizes = [a.shape[0] for a in games.level0]
     starts = np.cumsum([0, *sizes])
     n = jnp.concatenate(
-        [
-            jnp.broadcast_to(counts[a:b].sum(axis=0), (b - a, counts.shape[1]))
-            for a, b in zip(starts, starts[1:], strict=False)
-        ]
+        [jnp.broadcast_to(counts[a:b].sum(axis=0), (b - a, counts.shape[1])) for a, b in pairwise(starts)]
     )
     weighted = n / jnp.maximum(p, 1e-12) * dp
     information = jnp.sum(weighted[:, None] * dp[None], axis=2)

@@ -126,8 +126,8 @@ def _ranges(starts: Index, sizes: Index) -> Index:
 class Likelihood:
     """Log-likelihood of units under a model, evaluated for many (unit, parameter) pairs at once.
 
-    Parameters are natural values, (P, m), possibly at a limit. Derivatives are along seeds (P, m): the derivative of each
-    natural parameter with respect to the coordinate wanted; zero holds a parameter fixed.
+    Parameters are natural values, (P, m), possibly at a limit. Derivatives are along seeds (P, m): the derivative
+    of each natural parameter with respect to the coordinate wanted; zero holds a parameter fixed.
     """
 
     model: Model
@@ -173,7 +173,9 @@ class Likelihood:
     def _sum(self, kernel: Callable[..., object], unit: Index, *at: Array) -> tuple[Array, ...]:
         units = self.units
         if not len(unit):  # nothing asked: the shapes of the answer come from any row
-            return tuple(o[..., :0] for o in self._sum(kernel, np.zeros(1, int), *(np.ones((a.shape[0], 1)) for a in at)))
+            return tuple(
+                o[..., :0] for o in self._sum(kernel, np.zeros(1, int), *(np.ones((a.shape[0], 1)) for a in at))
+            )
         stacks, bucket, place = self._stacks
         sizes = np.diff(units.start)[unit]
         rows = _ranges(units.start[unit], sizes)
@@ -210,7 +212,9 @@ class Likelihood:
         return out
 
     def tables(self, game: Index, unit: Array, params: Array) -> Array:
-        """Log choice probabilities of games (G,) on common nodes (P, nodes), payoffs divided by unit (G,): (G, W, nodes)."""
+        """Log choice probabilities of games (G,) on common nodes (P, nodes), payoffs divided by unit (G,): (G, W,
+        nodes).
+        """
         stacks, bucket, place = self._stacks
         out = np.zeros((len(game), self.units.counts.shape[1], params.shape[1]))
         for b in np.unique(bucket[game]):
@@ -244,7 +248,9 @@ def saturated_loglik(units: Units) -> Array:
 
 
 def multinomial_constant(units: Units) -> Array:
-    """log of the number of orders in which the counts could have come, (U,); add it to compare with a full likelihood."""
+    """log of the number of orders in which the counts could have come, (U,); add it to compare with a full
+    likelihood.
+    """
     from scipy.special import gammaln
 
     return _closed_form(units, lambda c, n: gammaln(n + 1) - gammaln(c + 1).sum(axis=1))

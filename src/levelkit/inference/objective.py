@@ -1,6 +1,7 @@
 """A log-likelihood in search coordinates: logs of positive parameters, logits of shares.
 
-A coordinate of minus or plus infinity is a limit: the parameter is at the end of its range (0, infinity, 1) and held there.
+A coordinate of minus or plus infinity is a limit: the parameter is at the end of its range (0, infinity, 1) and
+held there.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from levelkit.inference.surfaces import Grid, Surfaces, Tables
 _APART = 1e-2
 _TIE = 1e-7
 _EDGE_POINTS = 97
-# The fan beside an optimum at infinite precision: precisions per payoff range, and steps aside (of log tau, at precision 20).
+# The fan beside an optimum at infinite precision: precisions per payoff range, and steps aside (of log tau, at
+# precision 20).
 _FAN = np.array([20.0, 60.0, 180.0, 540.0, 2000.0])
 _ASIDE = np.array([0.01, 0.04, 0.12])
 # Candidates this far below the best one, in log units, are not refined further.
@@ -32,8 +33,8 @@ _CLOSE = 2.5
 class Optima:
     """Local optima, best first within each unit.
 
-    unit (m,): which unit. x (F, m): coordinates, infinite at a limit. value (m,): log-likelihood. start (U + 1,): optima of unit
-    u are start[u]:start[u + 1]; tried (U,): how many starting points were refined.
+    unit (m,): which unit. x (F, m): coordinates, infinite at a limit. value (m,): log-likelihood. start (U + 1,):
+    optima of unit u are start[u]:start[u + 1]; tried (U,): how many starting points were refined.
     """
 
     unit: Index
@@ -118,7 +119,9 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int) -> tup
 
 
 def _promising(here: Index, x: Array, value: Array, n_units: int) -> Index:
-    """Which points are worth refining: near the best of their unit, and of those that arrived at one place the highest."""
+    """Which points are worth refining: near the best of their unit, and of those that arrived at one place the
+    highest.
+    """
     top = np.full(n_units, -np.inf)
     np.maximum.at(top, here, value)
     order = np.lexsort((-value, here))
@@ -148,8 +151,9 @@ def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index, best: Array)
 def _beside_edge(grid: Grid, unit: Index, here: Index, edge_x: Array) -> tuple[Index, Array]:
     """Starting points next to optima at infinite precision, two for each.
 
-    Where best responses jump, a large finite precision blurs the jump: there the likelihood has thin ridges that bend towards the jump,
-    too thin for the grid. The best two points of a small fan around the jump are where to climb them from.
+    Where best responses jump, a large finite precision blurs the jump: there the likelihood has thin ridges that
+    bend towards the jump, too thin for the grid. The best two points of a small fan around the jump are where to
+    climb them from.
     """
     precise = next(k for k, p in enumerate(grid.objective.parameters) if p.is_precision)
     sharpness, offset = np.meshgrid(np.log(_FAN), np.concatenate([-_ASIDE[::-1], [0.0], _ASIDE]), indexing="ij")
@@ -225,7 +229,9 @@ def _is_maximum(grid: Grid, unit: Index, x: Array, value: Array) -> Array:
 
 
 def at_jump(objective: Objective, unit: Index, x: Array, value: Array) -> Array:
-    """Whether the likelihood drops by more than a hundredth within a relative step of 1e-5 of a best-response optimum."""
+    """Whether the likelihood drops by more than a hundredth within a relative step of 1e-5 of a best-response
+    optimum.
+    """
     sharp = _sharp(objective, x)
     jump = np.zeros(len(unit), bool)
     for k in range(len(x)):

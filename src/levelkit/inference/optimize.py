@@ -1,7 +1,7 @@
 """Maximisers. The only module that knows an optimisation library, so that it can be replaced in an afternoon.
 
-`climb` (damped scoring) and `polish` (exact Newton) move many points at once and are what grid fits use; `zoom` needs no
-derivatives and copes with jumps; `one_by_one` hands the same job to a library.
+`climb` (damped scoring) and `polish` (exact Newton) move many points at once and are what grid fits use; `zoom`
+needs no derivatives and copes with jumps; `one_by_one` hands the same job to a library.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ _LONGEST_STEP = 1.5
 class Curved(Protocol):
     """What the batched maximisers need of an objective."""
 
-    def value(self, unit: Index, x: Array) -> Array: ...
-    def scores(self, unit: Index, x: Array, held: Array | None = None) -> tuple[Array, Array, Array]: ...
-    def hessians(self, unit: Index, x: Array, held: Array | None = None) -> tuple[Array, Array, Array]: ...
+    def value(self, unit: Index, x: Array) -> Array:
+        """(m,)."""
+
+    def scores(self, unit: Index, x: Array, held: Array | None = None) -> tuple[Array, Array, Array]:
+        """Value (m,), gradient (F, m), expected information (F, F, m)."""
+
+    def hessians(self, unit: Index, x: Array, held: Array | None = None) -> tuple[Array, Array, Array]:
+        """Value (m,), gradient (F, m), second derivatives (F, F, m)."""
 
 
 def _solve(matrix: Array, vector: Array, damping: Array, held: Bool) -> Array:
@@ -109,7 +114,8 @@ def polish(
 ) -> tuple[Array, Array]:
     """Newton steps on the exact second derivatives, curvatures taken by their size so that every step goes uphill.
 
-    Scoring converges slowly where the model fits badly; this ends what it began. A step that does not help is shortened.
+    Scoring converges slowly where the model fits badly; this ends what it began. A step that does not help is
+    shortened.
     """
     x, value = x.copy(), value.copy()
     held = ~np.isfinite(x) | (np.zeros(x.shape, bool) if held is None else held)

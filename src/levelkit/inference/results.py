@@ -35,7 +35,9 @@ _WORDS = np.array([s.word for s in Status], dtype=object)
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A log-likelihood surface over two parameters in natural units; the ends of x and y may be limits (0, infinity)."""
+    """A log-likelihood surface over two parameters in natural units; the ends of x and y may be limits (0,
+    infinity).
+    """
 
     names: tuple[str, str]
     units: tuple[str, str]
@@ -50,7 +52,8 @@ class Surface:
 class Fits:
     """Estimates of one model for many units (combinations of the `by` columns).
 
-    Read them with `frame` (one row per unit and parameter), `stats` (one row per unit), `summary`, `plot`, `report`, `save`.
+    Read them with `frame` (one row per unit and parameter), `stats` (one row per unit), `summary`, `plot`,
+    `report`, `save`.
     """
 
     model: Model
@@ -101,10 +104,12 @@ class Fits:
         return np.repeat(np.arange(len(self)), sizes), slot
 
     def frame(self) -> pd.DataFrame:
-        """One row per unit and free parameter: the `by` columns, parameter, estimate, se, low, high, status, n, loglik, unit.
+        """One row per unit and free parameter: the `by` columns, parameter, estimate, se, low, high, status, n,
+        loglik, unit.
 
-        estimate: infinity or 0 where the best fit is that limit, missing where the data do not tell it at all. se: missing at limits.
-        low, high: ends of the profile-likelihood interval, 0 or infinity where the data give no bound. n: choices. loglik: nats.
+        estimate: infinity or 0 where the best fit is that limit, missing where the data do not tell it at all. se:
+        missing at limits. low, high: ends of the profile-likelihood interval, 0 or infinity where the data give no
+        bound. n: choices. loglik: nats.
         """
         unit, slot = self._slots
         r = self.result
@@ -144,11 +149,13 @@ class Fits:
         return np.asarray(_WORDS[worst[self.representative]])
 
     def stats(self) -> pd.DataFrame:
-        """One row per unit: the `by` columns, sample size, fit statistics, status, mean level, other optima, and plain words.
+        """One row per unit: the `by` columns, sample size, fit statistics, status, mean level, other optima, and
+        plain words.
 
-        loglik, loglik_uniform, loglik_saturated in nats without the multinomial constant (given beside them); gain: nats per choice over uniform
-        play; completeness: share of the way from uniform play to the observed frequencies. mean_level: mean of the truncated population of levels,
-        with delta-method error and the interval that follows from tau's; mean_level_shift: how much it moves with twice the levels.
+        loglik, loglik_uniform, loglik_saturated in nats without the multinomial constant (given beside them); gain:
+        nats per choice over uniform play; completeness: share of the way from uniform play to the observed
+        frequencies. mean_level: mean of the truncated population of levels, with delta-method error and the
+        interval that follows from tau's; mean_level_shift: how much it moves with twice the levels.
         """
         r, rep = self.result, self.representative
         frame = self.units.keys.copy()
@@ -261,7 +268,9 @@ class Fits:
         return notes
 
     def predict(self) -> pd.DataFrame:
-        """Observed and predicted frequencies: the `by` columns, game, player, action, n (that player's choices), observed, predicted."""
+        """Observed and predicted frequencies: the `by` columns, game, player, action, n (that player's choices),
+        observed, predicted.
+        """
         rows = self.rows
         params = self.result.params[:, self.sub_of_row]
         link = Likelihood(self.model, rows, self.scale)
@@ -299,7 +308,9 @@ class Fits:
         return pd.concat([keys, frame.drop(columns=["_row", "_player"]).reset_index(drop=True)], axis=1)
 
     def locate(self, **where: Any) -> int:
-        """The number of the unit whose `by` columns have these values. Raises UsageError if there is not exactly one."""
+        """The number of the unit whose `by` columns have these values. Raises UsageError if there is not exactly
+        one.
+        """
         keys = self.units.keys
         hits = np.ones(len(self), bool)
         for column, value in where.items():
@@ -341,7 +352,9 @@ class Fits:
         )
 
     def profile(self, unit: int = 0, parameter: str | None = None) -> pd.DataFrame:
-        """Profile log-likelihood of one parameter of one unit on a grid: value, loglik (maximised over the other on the grid)."""
+        """Profile log-likelihood of one parameter of one unit on a grid: value, loglik (maximised over the other on
+        the grid).
+        """
         grid, u = self._grid(unit)
         names = [a.parameter.name for a in grid.axes]
         name = parameter or names[0]
@@ -358,7 +371,9 @@ class Fits:
         return summary(self)
 
     def plot(self, kind: str = "estimates", unit: int | None = None, **options: Any) -> Figure:
-        """A figure: "estimates" (with intervals and status), "surface" (one unit), "frequencies" (observed against predicted)."""
+        """A figure: "estimates" (with intervals and status), "surface" (one unit), "frequencies" (observed against
+        predicted).
+        """
         from levelkit.report import plots
 
         return plots.plot(self, kind, unit, **options)

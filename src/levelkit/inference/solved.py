@@ -28,10 +28,10 @@ _SPOTS = ((0.35, 0.25), (0.55, 0.35), (0.7, 0.15), (0.45, 0.5), (0.6, 0.6))
 class Solved:
     """Estimates of units, in the long form that both kinds of fit share.
 
-    A slot is one free parameter of one unit: unit, parameter (index into the model's), key (which of the unit's sub-groups it
-    belongs to, -1 for all); estimate, se, low, high (NaN where there is none), status. Slots are ordered by unit.
-    Per unit: value (log-likelihood), tried (starting points refined), ridge, nothing, jump, gaps, capped (bool).
-    params (P, subs): all parameters at the best optimum, whatever its status, of each sub-unit.
+    A slot is one free parameter of one unit: unit, parameter (index into the model's), key (which of the unit's
+    sub-groups it belongs to, -1 for all); estimate, se, low, high (NaN where there is none), status. Slots are
+    ordered by unit. Per unit: value (log-likelihood), tried (starting points refined), ridge, nothing, jump, gaps,
+    capped (bool). params (P, subs): all parameters at the best optimum, whatever its status, of each sub-unit.
     rival_*: the other optima within the interval's drop: unit, params (P, r), value.
     """
 
@@ -178,7 +178,9 @@ def _choices(objective: Objective, unit: Index) -> Array:
 
 
 def at_ends(objective: Objective, x: Array) -> tuple[Array, Array]:
-    """Whether each coordinate is at an end of its range, and whether that end is finite and not zero (a cap), (F, m)."""
+    """Whether each coordinate is at an end of its range, and whether that end is finite and not zero (a cap), (F,
+    m).
+    """
     at_end, at_cap = np.zeros(x.shape, bool), np.zeros(x.shape, bool)
     for k, p in enumerate(objective.parameters):
         low, high = to_coordinate(p, np.array([p.low, p.high]))
@@ -188,7 +190,9 @@ def at_ends(objective: Objective, x: Array) -> tuple[Array, Array]:
 
 
 def natural_ends(objective: Objective, low: Array, high: Array) -> tuple[Array, Array]:
-    """Interval ends in natural units; an end at the end of the range is that end, and a cap counts as no bound (infinity)."""
+    """Interval ends in natural units; an end at the end of the range is that end, and a cap counts as no bound
+    (infinity).
+    """
     with np.errstate(over="ignore"):
         natural_low = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, low, strict=True)])
         natural_high = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, high, strict=True)])
@@ -198,10 +202,10 @@ def natural_ends(objective: Objective, low: Array, high: Array) -> tuple[Array, 
 def standard_errors(objective: Objective, unit: Index, x: Array, excluded: Array, kind: str) -> Array:
     """Standard errors in natural units (F, m): delta method from the coordinates; NaN where excluded or not concave.
 
-    kind: "observed" (inverse of the observed information) or "sandwich" (robust to misspecification, choices independent).
-    Parameters at an end of their range are held there.
+    kind: "observed" (inverse of the observed information) or "sandwich" (robust to misspecification, choices
+    independent). Parameters at an end of their range are held there.
     """
-    size, m = x.shape
+    size = len(x)
     inside = np.isfinite(x) & ~excluded
     second = np.moveaxis(objective.hessians(unit, x)[2], -1, 0).copy()
     blocked = ~inside.T
@@ -237,6 +241,7 @@ def _nothing_free(objective: Objective, m: int) -> Solved:
 
 
 def join(parts: list[Solved]) -> Solved:
+    """Put the results for several runs of units together."""
     if len(parts) == 1:
         return parts[0]
     return Solved(**{f.name: np.concatenate([getattr(p, f.name) for p in parts], axis=-1) for f in fields(Solved)})

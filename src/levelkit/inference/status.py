@@ -49,10 +49,11 @@ _MEANING = {
 
 
 def void_directions(informations: Array) -> Array:
-    """Which parameters lie along directions that choices never reveal, (F, m), from expected information (T, F, F, m) at T points.
+    """Which parameters lie along directions that choices never reveal, (F, m), from expected information (T, F, F,
+    m) at T points.
 
-    At an optimum the expected information may be singular by accident (it is wherever predicted frequencies fold over); a direction
-    is void only if it is void everywhere, so the best-conditioned of the points decides.
+    At an optimum the expected information may be singular by accident (it is wherever predicted frequencies fold
+    over); a direction is void only if it is void everywhere, so the best-conditioned of the points decides.
     """
     matrix = np.moveaxis(informations, -1, 0)
     values, vectors = np.linalg.eigh(matrix)

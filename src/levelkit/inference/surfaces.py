@@ -29,7 +29,8 @@ SPACING_ALONE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Nodes of one parameter in coordinates (n,), for a game whose payoff range is one; the ends are the ends of its range.
+    """Nodes of one parameter in coordinates (n,), for a game whose payoff range is one; the ends are the ends of
+    its range.
 
     lower, upper: how far a search may go short of an infinite limit.
     """
@@ -45,7 +46,9 @@ class Axis:
 
 
 def axis(parameter: Parameter, points: int) -> Axis:
-    """Evenly spaced nodes over the parameter's span, a few sparse ones beyond it, and the limits or bounds of its range."""
+    """Evenly spaced nodes over the parameter's span, a few sparse ones beyond it, and the limits or bounds of its
+    range.
+    """
     first, last = to_coordinate(parameter, np.array(parameter.span))
     low, high = to_coordinate(parameter, np.array([parameter.low, parameter.high]))
     below = first - np.array([3.5, 2.0, 0.8])
@@ -192,8 +195,8 @@ def _pieces(grid: Grid, unit: Index) -> list[Index]:
 def _product(grid: Grid, tables: Tables, unit: Index) -> tuple[Array, Array]:
     """Counts and tables whose products are the units' surfaces.
 
-    Either (m, width) and one table (width, nodes), width a power of two; or, for units that each play one game of their own,
-    (m, W) and a table for each, (m, W, nodes).
+    Either (m, width) and one table (width, nodes), width a power of two; or, for units that each play one game of
+    their own, (m, W) and a table for each, (m, W, nodes).
     """
     units = grid.objective.likelihood.units
     sizes = np.diff(units.start)[unit]

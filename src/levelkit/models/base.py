@@ -42,10 +42,10 @@ class Prior:
 class Parameter:
     """One parameter of a model.
 
-    `low` and `high` are the ends of the range that is fitted; 0 and infinity are limits at which the model is still defined. `span` is where
-    interior optima are expected and the search is dense, in natural units; for a parameter whose `unit` is "1/payoff" it
-    is in units of 1 / (payoff range). `transform` is the scale on which it is searched and on which standard errors are
-    symmetric; the members of one `simplex` sum to one.
+    `low` and `high` are the ends of the range that is fitted; 0 and infinity are limits at which the model is still
+    defined. `span` is where interior optima are expected and the search is dense, in natural units; for a parameter
+    whose `unit` is "1/payoff" it is in units of 1 / (payoff range). `transform` is the scale on which it is
+    searched and on which standard errors are symmetric; the members of one `simplex` sum to one.
     """
 
     name: str
@@ -102,7 +102,9 @@ class Model:
 
     @property
     def is_jumpy(self) -> bool:
-        """Whether probabilities jump as parameters move (best responses), so that derivatives do not tell the optimum."""
+        """Whether probabilities jump as parameters move (best responses), so that derivatives do not tell the
+        optimum.
+        """
         return False
 
     @property

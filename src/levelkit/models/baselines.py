@@ -1,4 +1,6 @@
-"""The floor of every comparison: players who choose at random. (The ceiling, observed frequencies, is no model: it sees counts.)"""
+"""The floor of every comparison: players who choose at random. (The ceiling, observed frequencies, is no model: it
+sees counts.)
+"""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ class LevelModel(Model):
 def _weights_from_ratios(ratios: jax.Array) -> jax.Array:
     """w_k for k = 0..K from r_k = f_{k-1} / f_k, k = 1..K, by 1/w_k = 1 + r_k / w_{k-1}.
 
-    No share is ever formed, so nothing under- or overflows: r = 0 is the limit of all weight on top, r = infinity of none.
+    No share is ever formed, so nothing under- or overflows: r = 0 is the limit of all weight on top, r = infinity
+    of none.
     """
 
     def climb(inverse: jax.Array, ratio: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -140,8 +141,8 @@ def _weights_from_ratios(ratios: jax.Array) -> jax.Array:
 class TauModel(LevelModel):
     """Members whose population of levels is governed by one number, tau.
 
-    tau_max is the largest tau that is fitted. Where it nears the highest level, most of the population would lie above that, and
-    what fits is the truncation, not the theory.
+    tau_max is the largest tau that is fitted. Where it nears the highest level, most of the population would lie
+    above that, and what fits is the truncation, not the theory.
     """
 
     population: Population = "poisson"

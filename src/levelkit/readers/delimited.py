@@ -38,9 +38,7 @@ def decode(data: bytes, log: ProblemLog) -> str:
             try:
                 text = data.decode(encoding)
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"starts as {encoding} but is not ({error.reason})", where=log.where
-                ) from None
+                raise DataError(f"starts as {encoding} but is not ({error.reason})", where=log.where) from None
             if encoding != "utf-8-sig":
                 log.note("encoding", f"the file is {encoding.upper()}; read as such", value=encoding)
             return text
@@ -174,9 +172,7 @@ def _named(names: list[str], log: ProblemLog) -> list[int]:
     for name in dict.fromkeys(names):
         if name and names.count(name) > 1:
             fix = "Give each column its own name"
-            raise DataError(
-                f"column '{name}' appears {names.count(name)} times", where=f"{log.where}, line 1", fix=fix
-            )
+            raise DataError(f"column '{name}' appears {names.count(name)} times", where=f"{log.where}, line 1", fix=fix)
     empty = [i for i, name in enumerate(names) if not name]
     if empty:
         places = ", ".join(str(i + 1) for i in empty)

@@ -38,15 +38,11 @@ def load(source: str | Path | pd.DataFrame) -> RawTable:
     if isinstance(source, pd.DataFrame):
         return read_frame(source, ProblemLog("DataFrame", "row"))
     if not isinstance(source, str | Path):
-        raise DataError(
-            f"choices cannot be read from a {type(source).__name__}", fix="Give a path or a DataFrame"
-        )
+        raise DataError(f"choices cannot be read from a {type(source).__name__}", fix="Give a path or a DataFrame")
     path = Path(source)
     where = str(source) or "."
     if path.is_dir():
-        raise DataError(
-            "this is a folder, not a table of choices", where=where, fix="Name the file inside it"
-        )
+        raise DataError("this is a folder, not a table of choices", where=where, fix="Name the file inside it")
     if not path.exists():
         raise DataError("no such file", where=where, fix=_near(path))
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -122,6 +118,4 @@ def read_frame(frame: pd.DataFrame, log: ProblemLog) -> RawTable:
 def _refuse_twins(names: list[Any], where: str) -> None:
     twins = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twins:
-        raise DataError(
-            f"column '{twins[0]}' appears {names.count(twins[0])} times", where=where, fix="Rename one"
-        )
+        raise DataError(f"column '{twins[0]}' appears {names.count(twins[0])} times", where=where, fix="Rename one")

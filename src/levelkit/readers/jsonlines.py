@@ -78,9 +78,7 @@ def read_json_lines(data: bytes, log: ProblemLog) -> RawTable:
         log.add(SET_ASIDE, code, "", rows, message)
     if not factors:
         reason = f"; line {bad[0][0]}: {bad[0][2]}" if bad else ""
-        raise DataError(
-            f"no line holds a JSON object{reason}", where=log.where, fix="One JSON object per line"
-        )
+        raise DataError(f"no line holds a JSON object{reason}", where=log.where, fix="One JSON object per line")
     columns = {name.strip(): factor.column() for name, factor in factors.items()}
     return RawTable(columns, np.asarray(lines, dtype=np.int64), read, log)
 

@@ -101,9 +101,7 @@ def only(named: dict[str, Column], groups: Sequence[str] | None) -> dict[str, Co
         if name not in named:
             near = difflib.get_close_matches(name, list(named), 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise UsageError(
-                f"groups= names '{name}', but the other columns are: {', '.join(named) or 'none'}{hint}"
-            )
+            raise UsageError(f"groups= names '{name}', but the other columns are: {', '.join(named) or 'none'}{hint}")
     return {name: named[name] for name in groups}
 
 
@@ -144,9 +142,7 @@ def group_columns(others: Mapping[str, Column], at: np.ndarray, raw: RawTable) -
         used, codes = np.unique(kept.codes, return_inverse=True)
         values = [column.values[int(i)] for i in used]
         if any(isinstance(value, Nested) for value in values):
-            raw.log.note(
-                "nested_column", f"column '{name}' holds lists or mappings and is left out", column=name
-            )
+            raw.log.note("nested_column", f"column '{name}' holds lists or mappings and is left out", column=name)
             continue
         free = name
         while free.casefold() in RESERVED or free in made or (free != name and free in others):

@@ -42,9 +42,7 @@ def read_long(layout: Layout, which: np.ndarray, games: list[Game], raw: RawTabl
     return Rows(good[fine], which[good][fine], place[fine], count[fine])
 
 
-def _agents(
-    column: Column | None, which: np.ndarray, games: list[Game], raw: RawTable, good: np.ndarray
-) -> np.ndarray:
+def _agents(column: Column | None, which: np.ndarray, games: list[Game], raw: RawTable, good: np.ndarray) -> np.ndarray:
     """The agent of each good row, or -1 (set aside)."""
     if column is None:
         column = Column(np.zeros(len(which), dtype=np.int64), [None])
@@ -90,9 +88,7 @@ def _counts(column: Column | None, raw: RawTable, good: np.ndarray) -> tuple[np.
     for code, words in COUNT_WORDS.items():
         mine = np.array([problem == code for _, problem in read], dtype=bool)[codes]
         message = _saying(words)
-        raw.log.add(
-            SET_ASIDE, code, "count", raw.rows[good[mine]], message, codes=codes[mine], values=column.values
-        )
+        raw.log.add(SET_ASIDE, code, "count", raw.rows[good[mine]], message, codes=codes[mine], values=column.values)
     count = numbers[codes]
     note_fractions(raw, good, count, "count")
     return count, np.isfinite(count)
@@ -101,9 +97,7 @@ def _counts(column: Column | None, raw: RawTable, good: np.ndarray) -> tuple[np.
 def note_fractions(raw: RawTable, at: np.ndarray, count: np.ndarray, column: str) -> None:
     """Say so where counts are not whole numbers."""
     part = np.isfinite(count) & (count != np.floor(count))
-    raw.log.add(
-        NOTED, "fractional_count", column, raw.rows[at[part]], "counts that are not whole: used as weights"
-    )
+    raw.log.add(NOTED, "fractional_count", column, raw.rows[at[part]], "counts that are not whole: used as weights")
 
 
 def _saying(words: str) -> Callable[[object], str]:
@@ -156,9 +150,7 @@ def _actions(
                 codes=codes[rows],
                 values=column.values,
             )
-        note_reading(
-            raw, found.ambiguous and mine[found.ambiguous], found.by_index, triple, good, whose, labels
-        )
+        note_reading(raw, found.ambiguous and mine[found.ambiguous], found.by_index, triple, good, whose, labels)
     return place[triple], usable[triple]
 
 
@@ -174,9 +166,7 @@ def note_reading(
     """Say so where numbers could have been read in two ways."""
     if len(ambiguous):
         rows = np.isin(triple, ambiguous)
-        words = (
-            f"{whose}: numbers that are labels and could be indices are read as labels (else actions='index')"
-        )
+        words = f"{whose}: numbers that are labels and could be indices are read as labels (else actions='index')"
         raw.log.add(NOTED, "label_or_index", "action", raw.rows[good[rows]], words)
     if by_index:
         words = f"{whose}: no number is one of the labels {_list(labels)}; numbers are read as indices from 0"

@@ -93,9 +93,7 @@ def _note_percent(table: WideTable, fine: np.ndarray) -> None:
         log.add(NOTED, "fractional_count", "", rows, "counts that are not whole: used as weights")
 
 
-def _from_percent(
-    table: WideTable, plays: Mapping[int, np.ndarray], fine: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _from_percent(table: WideTable, plays: Mapping[int, np.ndarray], fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whole counts behind percentages (or shares) of n plays; rows without such counts are set aside."""
     made, fine = np.nan_to_num(table.counts), fine.copy()
     slack, log, numbers = _printed_slack(made), table.raw.log, table.raw.rows

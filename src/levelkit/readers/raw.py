@@ -57,9 +57,7 @@ class Factor:
             place = {value: self._code(_key(value)) for value in dict.fromkeys(values)}
             codes = np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))
         else:
-            codes = np.fromiter(
-                (self._code(_key(value)) for value in values), dtype=np.int64, count=len(values)
-            )
+            codes = np.fromiter((self._code(_key(value)) for value in values), dtype=np.int64, count=len(values))
         self._chunks.append(codes)
 
     def _code(self, key: Any) -> int:
@@ -76,11 +74,7 @@ class Factor:
 
 def _safe(kinds: set[type]) -> bool:
     """Whether values of these types are equal in Python only when they mean the same."""
-    return (
-        kinds <= {str, type(None), int}
-        or kinds <= {str, type(None), float}
-        or kinds <= {str, type(None), bool}
-    )
+    return kinds <= {str, type(None), int} or kinds <= {str, type(None), float} or kinds <= {str, type(None), bool}
 
 
 def _key(value: Any) -> Any:

@@ -159,10 +159,7 @@ def read_actions(values: Sequence[Value], labels: Sequence[str], mode: str = "au
     named = [label_of(value) for value in values]
     places = [int(v.number) if v.kind == "whole" and 0 <= v.number < len(labels) else None for v in values]
     if mode == "index":
-        named = [
-            None if value.kind in {"whole", "number"} else name
-            for value, name in zip(values, named, strict=True)
-        ]
+        named = [None if value.kind in {"whole", "number"} else name for value, name in zip(values, named, strict=True)]
     if mode == "label":
         places = [None] * len(values)
     pairs = list(zip(values, named, places, strict=True))
@@ -186,9 +183,7 @@ def read_actions(values: Sequence[Value], labels: Sequence[str], mode: str = "au
         chosen = name if name is not None else place
         index.append(-1 if problem or chosen is None else chosen)
         code.append(problem)
-    read_by_index = shifted and any(
-        i >= 0 and name is None for i, (_, name, _) in zip(index, pairs, strict=True)
-    )
+    read_by_index = shifted and any(i >= 0 and name is None for i, (_, name, _) in zip(index, pairs, strict=True))
     return Actions(index, code, ambiguous, read_by_index)
 
 

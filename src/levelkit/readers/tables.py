@@ -64,9 +64,7 @@ def read_choices(
         rows, others = read_wide(layout, which, used, raw, actions, percent)
     made = _assemble(rows, others, used, raw)
     if strict and made.problems.n_set_aside:
-        raise DataError(
-            made.problems.text(), where=raw.log.where, fix="Correct the rows or read without strict"
-        )
+        raise DataError(made.problems.text(), where=raw.log.where, fix="Correct the rows or read without strict")
     return made
 
 
@@ -88,9 +86,7 @@ def _with_game(layout: Layout, games: Mapping[str, Game], raw: RawTable) -> Layo
         hint = "Name it with columns={'game': ...}, or pass the one game that was played as games="
         raise refuse_missing("game", raw, hint)
     only = next(iter(games))
-    raw.log.note(
-        "game_assumed", f"no column 'game': all rows are of the one game given, '{only}'", value=only
-    )
+    raw.log.note("game_assumed", f"no column 'game': all rows are of the one game given, '{only}'", value=only)
     column = Column(np.zeros(len(raw.rows), dtype=np.int64), [only])
     return replace(layout, own={**layout.own, "game": column})
 
@@ -114,9 +110,7 @@ def _game_of_rows(column: Column, games: Mapping[str, Game], raw: RawTable) -> t
         known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         return f"unknown game '{text}'{near(text, names) or f' (known: {known})'}"
 
-    raw.log.add(
-        SET_ASIDE, "unknown_game", "game", raw.rows[bad], words, codes=column.codes[bad], values=column.values
-    )
+    raw.log.add(SET_ASIDE, "unknown_game", "game", raw.rows[bad], words, codes=column.codes[bad], values=column.values)
     return which, [games[name] for name in places]
 
 
@@ -129,10 +123,7 @@ def _assemble(rows: Rows, others: Mapping[str, Column], games: list[Game], raw: 
     cell, first = _cells(columns, rows)
     game_at = rows.game[first]
     frame = pd.DataFrame(
-        {
-            name: pd.Series([column.values[int(c)] for c in column.codes[first]])
-            for name, column in columns.items()
-        }
+        {name: pd.Series([column.values[int(c)] for c in column.codes[first]]) for name, column in columns.items()}
     )
     names = [game.name for game in games]
     frame["game"] = [names[int(g)] for g in game_at]
@@ -170,6 +161,4 @@ def _note_shape(rows: Rows, columns: Mapping[str, Column], n_cells: int, raw: Ra
         unique = [name for name, column in columns.items() if len(column.values) == different]
         if unique:
             words = f"column '{unique[0]}' has another value in every row, so each row is a cell of its own"
-            raw.log.note(
-                "cell_per_row", f"{words}; groups=[...] keeps only the columns you name", column=unique[0]
-            )
+            raw.log.note("cell_per_row", f"{words}; groups=[...] keeps only the columns you name", column=unique[0])

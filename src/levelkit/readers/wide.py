@@ -135,20 +135,14 @@ def _judge_strays(strays: list[Header], layout: Layout, games: list[Game], raw: 
         if not named or not kinds <= {"nothing", "whole", "number"}:
             continue
         if ":" not in header.name:
-            words = (
-                f"column '{header.name}' names no action of a game here: it is a grouping column, not counts"
-            )
+            words = f"column '{header.name}' names no action of a game here: it is a grouping column, not counts"
             raw.log.note("not_counts", words, column=header.name)
         else:
             what = f"column '{header.name}' looks like counts of '{header.action}', which no game here has"
-            raise DataError(
-                what, where=raw.log.where, fix="Rename it, or name the grouping columns with groups=[...]"
-            )
+            raise DataError(what, where=raw.log.where, fix="Rename it, or name the grouping columns with groups=[...]")
 
 
-def _numbers(
-    used: list[Header], layout: Layout, raw: RawTable, good: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(used: list[Header], layout: Layout, raw: RawTable, good: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Counts (rows, count columns), nan where empty; and which rows are free of unusable counts."""
     table = np.full((len(good), len(used)), np.nan)
     fine = good.copy()
@@ -161,17 +155,12 @@ def read_numbers(column: Column, name: str, raw: RawTable, fine: np.ndarray) -> 
     """The numbers of one column, nan where empty, and `fine` less the rows without a count (set aside)."""
     read = [read_count(value) for value in column.values]
     numbers = np.array([number for number, _ in read], dtype=np.float64)[column.codes]
-    bad = (
-        np.array([problem not in {"", "missing_count"} for _, problem in read], dtype=bool)[column.codes]
-        & fine
-    )
+    bad = np.array([problem not in {"", "missing_count"} for _, problem in read], dtype=bool)[column.codes] & fine
 
     def words(value: object) -> str:
         return f"column '{name}': '{parse(value).text}' is not a count (a number from 0)"
 
-    raw.log.add(
-        SET_ASIDE, "bad_count", name, raw.rows[bad], words, codes=column.codes[bad], values=column.values
-    )
+    raw.log.add(SET_ASIDE, "bad_count", name, raw.rows[bad], words, codes=column.codes[bad], values=column.values)
     return numbers, fine & ~bad
 
 
