@@ -183,9 +183,7 @@ class FakeFits:
 
 def fake(n: int = 8, names: Sequence[object] | None = None, **options: Any) -> FakeFits:
     """`n` cells by model and game, cycling through all cases."""
-    models = (
-        list(names) if names is not None else [f"model {chr(65 + i % 26)}{i // 26 or ''}" for i in range(n)]
-    )
+    models = list(names) if names is not None else [f"model {chr(65 + i % 26)}{i // 26 or ''}" for i in range(n)]
     keys = pd.DataFrame({"model": models[:n], "game": [("sw10", "pd")[i % 2] for i in range(n)]})
     return FakeFits(keys, [CASES[i % len(CASES)] for i in range(n)], **options)
 

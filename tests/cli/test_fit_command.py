@@ -71,9 +71,7 @@ def test_strict_turns_rows_set_aside_into_an_error(capsys, bad):
 def test_files_are_written_by_suffix(capsys, good, tmp_path):
     files = [tmp_path / name for name in ("f.csv", "f.json", "f.tex", "f.html", "f.png")]
     given = [part for file in files[:-1] for part in ("--out", file)]
-    code, _, err = run(
-        capsys, "fit", good, "--model", "poisson-ch", "--by", "model", *given, "--plot", files[-1]
-    )
+    code, _, err = run(capsys, "fit", good, "--model", "poisson-ch", "--by", "model", *given, "--plot", files[-1])
     assert code == 0
     assert [f"wrote {file}" for file in files] == err.splitlines()
     assert pd.read_csv(files[0])["model"].tolist() == ["a", "b"]
@@ -116,9 +114,7 @@ def test_columns_can_have_other_names(capsys, tmp_path):
 
 def test_games_of_ones_own(capsys, tmp_path):
     games = tmp_path / "games.toml"
-    games.write_text(
-        '[[game]]\nname = "mine"\nkind = "bimatrix"\nrow = [[3, 0], [5, 1]]\ncol = [[3, 5], [0, 1]]\n'
-    )
+    games.write_text('[[game]]\nname = "mine"\nkind = "bimatrix"\nrow = [[3, 0], [5, 1]]\ncol = [[3, 5], [0, 1]]\n')
     table = tmp_path / "c.csv"
     table.write_text("game,player,action,count\nmine,1,0,5\nmine,1,1,15\nmine,2,1,20\n")
     code, out, _ = run(capsys, "fit", table, "--games", games, "--model", "poisson-ch", "--json")
@@ -269,3 +265,11 @@ def test_a_progress_bar_appears_for_those_who_wait(monkeypatch):
             time.sleep(0.01)
     assert "Working" in screen.getvalue()
     assert "1/2" in screen.getvalue()
+
+
+def test_help_names_every_model(capsys):
+    from levelkit.models import REGISTRY
+
+    _, out, _ = run(capsys, "fit", "--help")
+    words = " ".join(out.replace("│", " ").split())
+    assert all(name in words for name in REGISTRY)
