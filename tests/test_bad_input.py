@@ -44,9 +44,7 @@ def test_a_malformed_file(entry: dict[str, Any]) -> None:
     assert choices.no_choice.sum() == entry["no_choice"]
 
 
-@pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if "error" not in entry], ids=lambda entry: entry["file"]
-)
+@pytest.mark.parametrize("entry", [entry for entry in ENTRIES if "error" not in entry], ids=lambda entry: entry["file"])
 def test_strict_stops_exactly_where_rows_are_set_aside(entry: dict[str, Any]) -> None:
     path, options = FOLDER / entry["file"], entry.get("options", {})
     text = read_choices(path, **options).problems
@@ -59,9 +57,7 @@ def test_strict_stops_exactly_where_rows_are_set_aside(entry: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["file"])
-def test_cutting_a_file_anywhere_ends_in_choices_or_in_a_levelkit_error(
-    entry: dict[str, Any], tmp_path: Path
-) -> None:
+def test_cutting_a_file_anywhere_ends_in_choices_or_in_a_levelkit_error(entry: dict[str, Any], tmp_path: Path) -> None:
     path = FOLDER / entry["file"]
     if not path.is_file():
         pytest.skip("not a file")

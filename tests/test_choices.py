@@ -17,9 +17,7 @@ from levelkit.games import Game
 GAMES = {
     "dilemma": Game.symmetric("dilemma", [[3, 0], [5, 1]], actions=("C", "D")),
     "numbers": Game.symmetric("numbers", [[1, 2, 3], [2, 1, 3], [3, 2, 1]], actions=("1", "2", "3")),
-    "wide": Game.bimatrix(
-        "wide", [[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]], players=("leader", "follower")
-    ),
+    "wide": Game.bimatrix("wide", [[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]], players=("leader", "follower")),
 }
 
 
@@ -141,9 +139,7 @@ def plain(choices: Choices) -> Choices:
 
 @settings(max_examples=25, deadline=None)
 @given(choices=any_choices(), ending=st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz"]))
-def test_choices_survive_every_format(
-    choices: Choices, ending: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_choices_survive_every_format(choices: Choices, ending: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("round") / f"choices{ending}"
     frame = choices.frame()
     write(frame, path, ending)

@@ -52,23 +52,17 @@ def unlike_numbers(names: list[str]) -> bool:
 
 
 @st.composite
-def games(
-    draw: st.DrawFn, text: st.SearchStrategy[str] = prose, label: st.SearchStrategy[str] = words
-) -> Game:
+def games(draw: st.DrawFn, text: st.SearchStrategy[str] = prose, label: st.SearchStrategy[str] = words) -> Game:
     n = draw(st.integers(1, 4))
     shape = tuple(draw(st.lists(st.integers(2, 3), min_size=n, max_size=n)))
     size = math.prod(shape)
-    payoffs = [
-        np.array(draw(st.lists(floats, min_size=size, max_size=size))).reshape(shape) for _ in range(n)
-    ]
+    payoffs = [np.array(draw(st.lists(floats, min_size=size, max_size=size))).reshape(shape) for _ in range(n)]
     kind = draw(st.sampled_from(["plain", "symmetric"])) if n == 2 and shape[0] == shape[1] else "plain"
     labels = [draw(st.lists(label, min_size=k, max_size=k, unique=True)) for k in shape]
     mixes = [draw(st.one_of(st.none(), st.just(np.full(k, 1 / k)), st.just(np.eye(k)[0]))) for k in shape]
     about = {key: draw(text) for key in ("title", "source", "note")}
     if kind == "symmetric":
-        return Game.symmetric(
-            draw(label), payoffs[0], actions=labels[0], level0=(mixes[0], mixes[0]), **about
-        )
+        return Game.symmetric(draw(label), payoffs[0], actions=labels[0], level0=(mixes[0], mixes[0]), **about)
     players = draw(
         st.one_of(
             st.just([]),
@@ -96,9 +90,7 @@ def test_toml_round_trip_loses_nothing(game: Game) -> None:
     assert_same(game, back)
 
 
-gambit_text = (
-    st.text(sign, max_size=15).map(str.strip).filter(lambda s: '\\"' not in s and not s.endswith("\\"))
-)
+gambit_text = st.text(sign, max_size=15).map(str.strip).filter(lambda s: '\\"' not in s and not s.endswith("\\"))
 
 
 @settings(max_examples=120, deadline=None)
@@ -106,9 +98,7 @@ gambit_text = (
 def test_nfg_round_trip_keeps_payoffs_labels_and_texts(game: Game) -> None:
     back = game_from_nfg(game_to_nfg(game), game.name)
     if game.title == game.name:
-        game = Game.normal_form(
-            game.name, game.payoffs, players=game.players, actions=game.actions, note=game.note
-        )
+        game = Game.normal_form(game.name, game.payoffs, players=game.players, actions=game.actions, note=game.note)
     assert_same(game, back, nfg=True)
 
 
@@ -315,8 +305,7 @@ def test_toml_reads_every_kind_of_game(tmp_path: Path) -> None:
 def test_toml_is_plain_to_read() -> None:
     game = Game.symmetric("pd", [[3, 0], [5, 1.5]], actions=["c", "d"], source="here")
     assert game.to_toml() == (
-        '[[game]]\nname = "pd"\nsource = "here"\nactions = ["c", "d"]\nkind = "symmetric"\n'
-        "row = [[3, 0], [5, 1.5]]\n"
+        '[[game]]\nname = "pd"\nsource = "here"\nactions = ["c", "d"]\nkind = "symmetric"\nrow = [[3, 0], [5, 1.5]]\n'
     )
     assert tomllib.loads(game.to_toml())["game"][0]["row"] == [[3, 0], [5, 1.5]]
 

@@ -18,9 +18,7 @@ COL = [[3, 5, 0], [0, 1, 4]]
 
 
 def test_bimatrix_has_labels_shape_and_read_only_payoffs() -> None:
-    game = Game.bimatrix(
-        "g", ROW, COL, actions=[["up", "down"], ["a", "b", "c"]], title="T", source="S", note="N"
-    )
+    game = Game.bimatrix("g", ROW, COL, actions=[["up", "down"], ["a", "b", "c"]], title="T", source="S", note="N")
     assert game.players == ("player 1", "player 2")
     assert game.actions == (("up", "down"), ("a", "b", "c"))
     assert (game.shape, game.n_players, game.n_counts) == ((2, 3), 2, 5)
@@ -52,9 +50,7 @@ def test_default_labels_count_from_zero() -> None:
 
 
 def test_numbers_of_any_kind_are_payoffs() -> None:
-    game = Game.bimatrix(
-        "g", [[Fraction(1, 3), np.float32(0.5)], [np.int64(2), 1e-300]], np.eye(2, dtype=int)
-    )
+    game = Game.bimatrix("g", [[Fraction(1, 3), np.float32(0.5)], [np.int64(2), 1e-300]], np.eye(2, dtype=int))
     assert game.payoffs[0].tolist() == [[1 / 3, 0.5], [2.0, 1e-300]]
 
 
@@ -80,9 +76,7 @@ def test_symmetry_is_a_matter_of_payoffs_and_level0_not_of_the_constructor() -> 
 
 
 def test_bayesian_game_is_the_prior_weighted_mean() -> None:
-    game = Game.bayesian(
-        "b", [(0.9, [[10, 5], [7, 3]], [[10, 2], [5, 3]]), (0.1, [[8, 6], [5, 2]], [[8, 3], [4, 2]])]
-    )
+    game = Game.bayesian("b", [(0.9, [[10, 5], [7, 3]], [[10, 2], [5, 3]]), (0.1, [[8, 6], [5, 2]], [[8, 3], [4, 2]])])
     np.testing.assert_allclose(game.payoffs[0], [[9.8, 5.1], [6.8, 2.9]], rtol=1e-14)
     np.testing.assert_allclose(game.payoffs[1], [[9.8, 2.1], [4.9, 2.9]], rtol=1e-14)
     assert game.form == "bayesian"
@@ -105,9 +99,7 @@ def test_sequential_game_has_a_follower_agent_per_leader_action() -> None:
 def test_misperceived_game_has_an_imagined_sender_who_is_not_observed() -> None:
     true_row, true_col = [[5, 2, 7], [3, 1, 8]], [[5, 1, 0], [2, 0, 9]]
     shown_row, shown_col = [[4, 6, 1], [2, 1, 3]], [[4, 3, 5], [3, 2, 6]]
-    game = Game.misperceived(
-        "m", true_row, true_col, shown_row, shown_col, actions=[["a", "b"], ["x", "y", "z"]]
-    )
+    game = Game.misperceived("m", true_row, true_col, shown_row, shown_col, actions=[["a", "b"], ["x", "y", "z"]])
     assert game.players == ("sender", "receiver", "imagined sender")
     assert game.observed == (True, True, False)
     assert game.actions == (("a", "b"), ("x", "y", "z"), ("a", "b"))

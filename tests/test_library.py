@@ -165,9 +165,7 @@ def test_clones_are_clones() -> None:
     ):
         one = game(name)
         for payoffs in one.payoffs:
-            a, b = (
-                payoffs.take(one.action_index(player, label), axis=player - 1) for label in (first, second)
-            )
+            a, b = (payoffs.take(one.action_index(player, label), axis=player - 1) for label in (first, second))
             assert np.array_equal(a, b)
 
 

@@ -81,9 +81,7 @@ def test_column_types_of_pandas_are_equal(dtype: str) -> None:
     np.testing.assert_array_equal(read_choices(frame, GAMES).counts, [[0, 4, 2, 0]])
 
 
-@pytest.mark.parametrize(
-    "missing", [None, np.nan, pd.NA, pd.NaT, "", " ", "NaN", "n/a", "None", "null"], ids=repr
-)
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, "", " ", "NaN", "n/a", "None", "null"], ids=repr)
 def test_a_missing_action_is_a_no_choice_and_a_missing_player_of_a_symmetric_game_is_the_first(
     missing: Any,
 ) -> None:
@@ -94,9 +92,7 @@ def test_a_missing_action_is_a_no_choice_and_a_missing_player_of_a_symmetric_gam
 
 
 def test_no_choices_count_as_often_as_their_count_says() -> None:
-    frame = rows(
-        ("sym", 1, "pass", 3), ("sym", 1, None, 2), ("sym", 1, 0, 1), columns="game player action count"
-    )
+    frame = rows(("sym", 1, "pass", 3), ("sym", 1, None, 2), ("sym", 1, 0, 1), columns="game player action count")
     choices = read_choices(frame, GAMES)
     np.testing.assert_array_equal(choices.no_choice, [5])
     np.testing.assert_array_equal(choices.n, [1])
@@ -137,9 +133,7 @@ def test_labels_may_differ_in_case_and_close_ones_are_suggested() -> None:
 
 
 def test_column_map_and_groups() -> None:
-    frame = pd.DataFrame(
-        {"LLM": ["a", "b"], "which": "sym", "choice": ["T", "B"], "times": [2, 3], "id": [1, 2]}
-    )
+    frame = pd.DataFrame({"LLM": ["a", "b"], "which": "sym", "choice": ["T", "B"], "times": [2, 3], "id": [1, 2]})
     columns = {"game": "which", "action": "choice", "count": "times", "model": "LLM"}
     choices = read_choices(frame, GAMES, columns=columns, groups=["model"])
     assert choices.groups == ("model",)
@@ -191,9 +185,7 @@ def test_group_types_do_not_depend_on_the_container(tmp_path: Path) -> None:
 
 
 def test_a_named_index_becomes_a_group_and_a_plain_one_does_not() -> None:
-    frame = pd.DataFrame(
-        {"game": ["sym", "sym"], "action": ["T", "B"]}, index=pd.Index(["a", "b"], name="model")
-    )
+    frame = pd.DataFrame({"game": ["sym", "sym"], "action": ["T", "B"]}, index=pd.Index(["a", "b"], name="model"))
     assert read_choices(frame, GAMES).groups == ("model",)
     assert read_choices(frame.rename_axis(None), GAMES).groups == ()
 
@@ -212,9 +204,7 @@ def test_percent_is_for_wide_tables_with_plays() -> None:
     with pytest.raises(UsageError, match="long rows"):
         read_choices(rows(("sym", 1, "T")), GAMES, percent=True)
     with pytest.raises(UsageError, match="needs the number of plays"):
-        read_choices(
-            pd.DataFrame({"game": ["sym"], "1:T": [50], "1:M": [50], "1:B": [0]}), GAMES, percent=True
-        )
+        read_choices(pd.DataFrame({"game": ["sym"], "1:T": [50], "1:M": [50], "1:B": [0]}), GAMES, percent=True)
 
 
 @pytest.mark.parametrize(
@@ -253,9 +243,7 @@ def test_wide_labels_games_of_different_size_and_no_choice() -> None:
     decimals=st.integers(2, 4),
     share=st.booleans(),
 )
-def test_percentages_of_known_plays_turn_into_the_counts(
-    counts: list[int], decimals: int, share: bool
-) -> None:
+def test_percentages_of_known_plays_turn_into_the_counts(counts: list[int], decimals: int, share: bool) -> None:
     n = sum(counts)
     shown = [round((1 if share else 100) * c / n, decimals + 2 * share) for c in counts]
     frame = pd.DataFrame([["sym", *shown, n]], columns=["game", "1:T", "1:M", "1:B", "n_1"])
@@ -316,9 +304,7 @@ def test_a_million_rows(ending: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     model, game = rng.integers(0, 300, n), rng.integers(0, 2, n)
     player, action = rng.integers(1, 3, n), rng.integers(0, 2, n)
-    frame = pd.DataFrame(
-        {"model": model, "game": np.array(["sym", "mat"])[game], "player": player, "action": action}
-    )
+    frame = pd.DataFrame({"model": model, "game": np.array(["sym", "mat"])[game], "player": player, "action": action})
     path = tmp_path / f"big{ending}"
     if ending == ".csv":
         frame.to_csv(path, index=False)

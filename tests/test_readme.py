@@ -13,7 +13,9 @@ def test_the_example_is_the_example_file_and_its_output_is_real():
     code, output = re.search(r"```python\n(.*?)```\n\nprints\n\n```text\n(.*?)```", readme, re.S).groups()
     script = (ROOT / "examples" / "three_cells.py").read_text()
     assert code in script
-    run = subprocess.run([sys.executable, "examples/three_cells.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "examples/three_cells.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert run.stdout == output
 
 

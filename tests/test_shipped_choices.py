@@ -175,7 +175,5 @@ def test_language_model_counts_print_as_the_released_percentages() -> None:
 def test_published_tau_equals_the_transcribed_tables() -> None:
     theirs = pd.read_csv(DATA / "published" / "tau.csv")
     theirs = theirs[theirs["game"].str.startswith("competitive")].set_index(["model", "cot", "game"])["tau"]
-    ours = pd.read_csv(data_path("published/llm_competitive_tau.csv")).set_index(["model", "cot", "game"])[
-        "tau"
-    ]
+    ours = pd.read_csv(data_path("published/llm_competitive_tau.csv")).set_index(["model", "cot", "game"])["tau"]
     pd.testing.assert_series_equal(ours.sort_index(), theirs.sort_index())

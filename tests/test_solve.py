@@ -25,9 +25,7 @@ def whole_games(largest: int) -> st.SearchStrategy[Game]:
     sizes = st.tuples(st.integers(2, 4), st.integers(2, 4))
 
     def build(shape: tuple[int, int]) -> st.SearchStrategy[Game]:
-        flat = st.lists(
-            st.integers(0, largest), min_size=2 * shape[0] * shape[1], max_size=2 * shape[0] * shape[1]
-        )
+        flat = st.lists(st.integers(0, largest), min_size=2 * shape[0] * shape[1], max_size=2 * shape[0] * shape[1])
         return flat.map(lambda xs: Game.bimatrix("g", *np.array(xs, dtype=float).reshape(2, *shape)))
 
     return sizes.flatmap(build)
@@ -66,9 +64,7 @@ def test_equilibria_of_the_study_games() -> None:
         assert found.complete
         assert not found.degenerate
         for wanted in values["nash"]:
-            close = [
-                all(np.allclose(a, b, atol=1e-6) for a, b in zip(wanted, mine, strict=True)) for mine in found
-            ]
+            close = [all(np.allclose(a, b, atol=1e-6) for a, b in zip(wanted, mine, strict=True)) for mine in found]
             assert sum(close) == 1, name
 
 

@@ -13,7 +13,8 @@ from levelkit.inference import kernels
 from levelkit.inference.kernels import Array, Stack
 from levelkit.inference.objective import from_coordinate, slope, to_coordinate
 from levelkit.models.base import Model
-from levelkit.models.levels import TQRE, LevelK, PoissonCH
+from levelkit.models.levels import TQRE
+from levelkit.solve import best_responses
 
 
 def level_play(game: Game, levels: int = 5, belief: str = "step", tau: float = 1.5) -> dict[str, Array]:
@@ -21,28 +22,21 @@ def level_play(game: Game, levels: int = 5, belief: str = "step", tau: float = 1
 
     belief "step": to the level just below. "hierarchy": to levels 0..k-1 spread as Poisson(tau).
     """
-    plays = []
-    for k in range(levels + 1):
-        if k == 0:
-            uniform = [np.full(a, 1 / a) for a in game.shape]
-            plays.append([u if g is None else np.asarray(g) for u, g in zip(uniform, game.level0, strict=True)])
-        elif belief == "step":
-            shares = {f"share_{j}": float(j == k) for j in range(k + 1)}
-            plays.append(list(kernels.predict(LevelK(levels=k), game, {**shares, "eps": 0.0})))
-        else:
-            plays.append(_top_level(game, k, tau))
+    below = [kernels.level0_play(game, i) for i in range(len(game.shape))]
+    plays, average, mass, share = [below], below, 1.0, 1.0
+    for k in range(1, levels + 1):
+        beliefs = dict(zip(game.players, average if belief == "hierarchy" else below, strict=True))
+        below = [_even(game, i, best_responses(game, player, beliefs)) for i, player in enumerate(game.players)]
+        share *= tau / k
+        mass += share
+        average = [m + share / mass * (p - m) for m, p in zip(average, below, strict=True)]
+        plays.append(below)
     return {player: np.stack([p[i] for p in plays]) for i, player in enumerate(game.players)}
 
 
-def _top_level(game: Game, k: int, tau: float) -> list[Array]:
-    """Play of level k in a hierarchy: what adding level k to the population adds to its average."""
-    whole = kernels.predict(PoissonCH(levels=k), game, {"tau": tau})
-    lower = kernels.predict(PoissonCH(levels=k - 1), game, {"tau": tau}) if k > 1 else level_play(game, 0).values()
-    levels = np.arange(k + 1)
-    shares = tau**levels / np.cumprod(np.maximum(levels, 1.0))
-    weight = shares[-1] / shares.sum()
-    play = [(w - (1 - weight) * np.ravel(l)) / weight for w, l in zip(whole, lower, strict=True)]
-    return [np.clip(np.round(p, 9), 0, 1) for p in play]
+def _even(game: Game, i: int, best: frozenset[str]) -> Array:
+    chosen = np.array([a in best for a in game.actions[i]], float)
+    return chosen / chosen.sum()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 from levelkit.inference import optimize
 from levelkit.inference.kernels import Array, Index
+from levelkit.inference.objective import to_coordinate
 from levelkit.inference.surfaces import Grid, Surfaces
 
 _FAR = 8.0
@@ -170,7 +171,9 @@ class _Profile:
         b = 1 - self._a
         starts = np.stack([self._last[which], self._hint[which], self._best[which]])
         finite = np.clip(np.where(np.isfinite(starts), starts, lower[b]), lower[b], upper[b])
-        tried = np.concatenate([finite, np.full((1, m), -np.inf), np.full((1, m), np.inf)])
+        other = self._grid.axes[b].parameter
+        limits = to_coordinate(other, np.array([other.low, other.high]))
+        tried = np.concatenate([finite, np.repeat(limits[:, None], m, axis=1)])
         x = np.empty((2, 5 * m))
         x[self._a] = np.tile(at, 5)
         x[b] = tried.ravel()

@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 FLOOR = 1e-300
 
 _BLOCK = 256
-_PIECES = (2 * _BLOCK, 16 * _BLOCK)
+_BLOCKS = 16
 _TABLES = (2, 32)
 THREADS = max(1, min(8, os.cpu_count() or 1))
 
@@ -68,7 +68,7 @@ class Stack:
         units = spread if scale == "range" else np.ones(len(games))
         n = len(games[0].shape)
         payoffs = tuple(np.stack([g.payoffs[i] for g in games], axis=-1) / units for i in range(n))
-        level0 = tuple(np.stack([_level0(g, i) for g in games], axis=-1) for i in range(n))
+        level0 = tuple(np.stack([level0_play(g, i) for g in games], axis=-1) for i in range(n))
         return Stack(games[0].shape, GameArrays(payoffs, level0, spread / units))  # type: ignore[arg-type]
 
 
@@ -77,7 +77,8 @@ def payoff_unit(game: Game) -> float:
     return float(game.payoff_range) or 1.0
 
 
-def _level0(game: Game, i: int) -> Array:
+def level0_play(game: Game, i: int) -> Array:
+    """How level 0 plays agent i, (A_i,): as the game states, else uniformly."""
     given = game.level0[i]
     size = game.shape[i]
     return np.full(size, 1.0 / size) if given is None else np.asarray(given, float)
@@ -257,15 +258,21 @@ _BODIES: dict[str, Callable[..., tuple[jax.Array, ...]]] = {
 
 @lru_cache(maxsize=256)
 def _kernel(model: Model, what: str) -> Callable[..., tuple[jax.Array, ...]]:
+    """The compiled work on up to _BLOCKS blocks, of which only the first `filled` are computed."""
     body = partial(_BODIES[what], model)
 
-    def blocks(arrays: GameArrays, index: jax.Array, rows: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        def one(block: tuple[jax.Array, tuple[jax.Array, ...]]) -> tuple[jax.Array, ...]:
-            where, inputs = block
-            games = jax.tree.map(lambda a: a[..., where], arrays)
-            return body(games, *inputs)
+    def blocks(
+        arrays: GameArrays, index: jax.Array, rows: tuple[jax.Array, ...], filled: jax.Array
+    ) -> tuple[jax.Array, ...]:
+        def one(i: Any) -> tuple[jax.Array, ...]:
+            where, inputs = jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, i, keepdims=False), (index, rows))
+            return body(jax.tree.map(lambda a: a[..., where], arrays), *inputs)
 
-        return jax.lax.map(one, (index, rows))
+        def step(i: Any, done: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            return tuple(jax.lax.dynamic_update_index_in_dim(d, o, i, 0) for d, o in zip(done, one(i), strict=True))
+
+        room = tuple(jnp.zeros((_BLOCKS, *o.shape), o.dtype) for o in jax.eval_shape(one, 0))
+        return jax.lax.fori_loop(0, filled, step, room)
 
     return jax.jit(blocks)
 
@@ -273,16 +280,16 @@ def _kernel(model: Model, what: str) -> Callable[..., tuple[jax.Array, ...]]:
 def _run(
     kernel: Callable[..., tuple[jax.Array, ...]], stack: Stack, index: Index, rows: tuple[Array, ...]
 ) -> tuple[Array, ...]:
-    """Cut rows into pieces of a few sizes, run them on the threads, and put the results together again."""
+    """Cut rows into pieces of one size, run them on the threads, and put the results together again."""
     m = len(index)
-    piece = next((p for p in _PIECES if m <= p), _PIECES[-1])
-    block = min(piece, _BLOCK)
+    piece = _BLOCKS * _BLOCK
     arrays = _padded_games(stack.arrays)
 
     def one(start: int) -> tuple[Array, ...]:
         stop = min(start + piece, m)
-        cut = tuple(_blocked(r[..., start:stop], piece, block) for r in rows)
-        out = kernel(arrays, _blocked(index[start:stop], piece, block), cut)
+        cut = tuple(_blocked(r[..., start:stop], piece, _BLOCK) for r in rows)
+        filled = -(-(stop - start) // _BLOCK)
+        out = kernel(arrays, _blocked(index[start:stop], piece, _BLOCK), cut, filled)
         return tuple(_unblocked(np.array(o))[..., : stop - start] for o in out)
 
     starts = range(0, max(m, 1), piece)

@@ -255,7 +255,7 @@ class Fits:
                 f"{tau} is at the highest value searched, {self.model.options().get('tau_max', '')}",
             ),
             (r.jump[rep], "the optimum is at a jump of best responses: a one-sided limit"),
-            (r.gaps[rep], "the profile set has gaps; the interval is its hull"),
+            (r.gaps[rep], "the profile set has gaps, the interval is its hull"),
             (fractional, "fractional counts, used as weights"),
         ]
         if self.mean_level_doubled is not None:

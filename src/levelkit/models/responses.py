@@ -11,7 +11,7 @@ TIE = 1e-13
 # Stands in for infinite precision (times 1 / payoff range): actions that are not tied get no weight, exp(-100) or less.
 SHARPEST = 1e15
 
-_UNROLL = 12
+_UNROLL = 5
 
 
 def _sum_product(array: jax.Array, weights: jax.Array, axis: int) -> jax.Array:
