@@ -15,7 +15,7 @@ import levelkit as lk
 
 LEVELS = 10
 FLOOR = 1e-300  # a choice that the model calls impossible costs 690 nats
-TIE = 1e-11  # share of the payoff range within which expected payoffs are equal
+TIE = 1e-13  # share of the payoff range within which expected payoffs are equal
 _ROWS = 20_000  # rows drawn at a time, so that memory stays small
 
 
