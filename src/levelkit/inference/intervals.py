@@ -36,8 +36,13 @@ class Ends:
     gaps: Array
 
 
-def profile_ends(grid: Grid, read: Surfaces, unit: Index, x: Array, value: Array, fall: float) -> Ends:
-    """Ends of each parameter's profile set for units with best optimum x (F, m), value (m,)."""
+def profile_ends(
+    grid: Grid, read: Surfaces, unit: Index, x: Array, value: Array, fall: float, near: tuple[Index, Array]
+) -> Ends:
+    """Ends of each parameter's profile set for units with best optimum x (F, m), value (m,).
+
+    near: which unit (position in `unit`), and coordinates (F, r), of the other optima that are inside the set.
+    """
     low, high = np.empty_like(x), np.empty_like(x)
     gaps = np.zeros(x.shape, bool)
     target = value - fall
@@ -45,9 +50,20 @@ def profile_ends(grid: Grid, read: Surfaces, unit: Index, x: Array, value: Array
         inside = read.profile[a] >= target[:, None]
         gaps[a] = (np.diff(inside.astype(int), axis=1) == 1).sum(axis=1) > 1
         nodes = grid.axes[a].nodes[None, :] + grid.axes[a].shift(grid.reference[unit])[:, None]
-        low[a] = _end(grid, read, unit, x, target, a, nodes, inside, -1)
-        high[a] = _end(grid, read, unit, x, target, a, nodes, inside, +1)
+        low[a] = _end(grid, read, unit, _outermost(x, near, a, -1), target, a, nodes, inside, -1)
+        high[a] = _end(grid, read, unit, _outermost(x, near, a, +1), target, a, nodes, inside, +1)
     return Ends(low, high, gaps)
+
+
+def _outermost(x: Array, near: tuple[Index, Array], a: int, side: int) -> Array:
+    """For each unit, of the optima inside the set the one farthest out in coordinate a, (F, m)."""
+    far = x.copy()
+    owner, others = near
+    order = np.argsort(side * others[a], kind="stable")
+    for j in order:
+        if side * others[a, j] > side * far[a, owner[j]]:
+            far[:, owner[j]] = others[:, j]
+    return far
 
 
 def _end(
@@ -189,7 +205,8 @@ class _Profile:
             np.tile(lower, 3),
             np.tile(upper, 3),
             held[:, climbing],
-            25,
+            steps=20,
+            gain=1e-6,
         )
         rest = slice(3 * m, 5 * m)
         value[rest] = value_at(repeated[rest], x[:, rest])

@@ -49,7 +49,9 @@ class Optima:
         return self.start[:-1]
 
 
-def find(grid: Grid, tables: Tables, edge: tuple[Grid, Tables] | None, unit: Index) -> tuple[Optima, Surfaces]:
+def find(
+    grid: Grid, tables: Tables, edge: tuple[Grid, Tables] | None, unit: Index, fine: bool = True
+) -> tuple[Optima, Surfaces]:
     """Optima of some units (numbered 0.. in the result) and what was read off their surfaces."""
     read = surfaces.read(grid, tables, unit)
     here, peak = np.nonzero(np.isfinite(read.heights))
@@ -57,13 +59,13 @@ def find(grid: Grid, tables: Tables, edge: tuple[Grid, Tables] | None, unit: Ind
     if edge is not None:
         kept = ~_sharp(grid.objective, x)
         here, x = here[kept], x[:, kept]
-    x, value = _refine(grid, unit[here], x, here, len(unit))
+    x, value = _refine(grid, unit[here], x, here, len(unit), fine)
     if edge is not None:
         best = np.full(len(unit), -np.inf)
         np.maximum.at(best, here, value)
         edge_here, edge_x, edge_value = _along_edge(grid, edge, unit, best)
         near_here, near_x = _beside_edge(grid, unit, edge_here, edge_x)
-        near_x, near_value = _refine(grid, unit[near_here], near_x, near_here, len(unit))
+        near_x, near_value = _refine(grid, unit[near_here], near_x, near_here, len(unit), fine)
         here = np.concatenate([here, edge_here, near_here])
         x = np.concatenate([x, edge_x, near_x], axis=1)
         value = np.concatenate([value, edge_value, near_value])
@@ -97,7 +99,7 @@ def _sharp(objective: Objective, x: Array) -> Array:
     return np.full(x.shape[1], always) | (np.isposinf(x[precise]).any(axis=0) if precise else False)
 
 
-def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int) -> tuple[Array, Array]:
+def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: bool) -> tuple[Array, Array]:
     lower, upper = grid.bounds(unit)
     sharp = _sharp(grid.objective, x)
     value = np.zeros(len(unit))
@@ -110,9 +112,9 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int) -> tup
             at, v = optimize.zoom(grid.objective, u, at, grid.spacing(u, at), low, high)
         else:
             at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7)
-            fine = _promising(here[chosen], at, v, n_units)
-            at[:, fine], v[fine] = optimize.polish(
-                grid.objective, u[fine], at[:, fine], v[fine], low[:, fine], high[:, fine], steps=20
+            good = _promising(here[chosen], at, v, n_units) if fine else np.array([], int)
+            at[:, good], v[good] = optimize.polish(
+                grid.objective, u[good], at[:, good], v[good], low[:, good], high[:, good], steps=20
             )
         x[:, chosen], value[chosen] = at, v
     return x, value

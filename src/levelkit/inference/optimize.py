@@ -227,15 +227,13 @@ def one_by_one(
 ) -> tuple[Array, Array]:
     """The job of `climb` by a library's bounded quasi-Newton method, point by point: slower, an independent check.
 
-    optimizer: "jaxopt" (LBFGSB). Raises UsageError for another name.
+    optimizer: "jaxopt" (its bounded L-BFGS-B). Raises UsageError for another name.
     """
     if optimizer != "jaxopt":
         raise UsageError(f"optimizer = {optimizer!r}: choose newton or jaxopt")
-    import jax.numpy as jnp
-
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*JAXopt is no longer maintained.*", category=DeprecationWarning)
-        from jaxopt import LBFGSB
+        from jaxopt import ScipyBoundedMinimize
 
     x = x.copy()
     held = ~np.isfinite(x) | (np.zeros(x.shape, bool) if held is None else held)
@@ -247,12 +245,14 @@ def one_by_one(
             full = x[:, j].copy()
             full[moving] = np.asarray(z)
             v, g, _ = objective.scores(unit[[j]], full[:, None], held[:, [j]])
-            return -float(v[0]), jnp.asarray(-g[moving, 0])
+            return -float(v[0]), -g[moving, 0]
 
         if moving.size:
-            solver = LBFGSB(fun=negative, value_and_grad=True, maxiter=300, tol=1e-8, jit=False)
-            bounds = (jnp.asarray(lower[moving, j]), jnp.asarray(upper[moving, j]))
-            found = solver.run(jnp.asarray(x[moving, j]), bounds=bounds)
+            # the objective is compiled by itself; the library must not trace it
+            solver = ScipyBoundedMinimize(
+                fun=negative, method="L-BFGS-B", value_and_grad=True, maxiter=300, tol=1e-10, jit=False
+            )
+            found = solver.run(x[moving, j], bounds=(lower[moving, j], upper[moving, j]))
             x[moving, j] = np.clip(np.asarray(found.params), lower[moving, j], upper[moving, j])
         value[j] = objective.value(unit[[j]], x[:, [j]])[0]
     return x, value

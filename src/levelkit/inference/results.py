@@ -217,7 +217,7 @@ class Fits:
         """The same fits, with the mean level of a refit with twice the levels beside them."""
         bigger = self.model.with_levels(2 * self.model.options()["levels"])
         likelihood = Likelihood(bigger, self.likelihood.units, self.scale)
-        again = solved.solve(likelihood, self.fixed, dataclasses.replace(options, intervals=False))
+        again = solved.solve(likelihood, self.fixed, dataclasses.replace(options, intervals=False, rough=True))
         at = {p.name: again.params[i] for i, p in enumerate(bigger.parameters)}
         return dataclasses.replace(self, mean_level_doubled=_mean_level(bigger, at))
 

@@ -64,6 +64,8 @@ class Options:
     intervals: bool = True
     errors: str = "observed"
     optimizer: str = "newton"
+    rough: bool = False
+    """Leave out what only the last digits and the errors need; for refits whose mean level alone is read."""
 
 
 def solve(
@@ -104,7 +106,7 @@ def _solve_chunk(
     options: Options,
 ) -> Solved:
     objective = grid.objective
-    found, read = optima.find(grid, tables, edge, unit)
+    found, read = optima.find(grid, tables, edge, unit, not options.rough)
     best = found.best
     x, value = found.x[:, best], found.value[best]
     fall = intervals.drop(options.interval)
@@ -122,13 +124,15 @@ def _solve_chunk(
     low, high = np.full(x.shape, np.nan), np.full(x.shape, np.nan)
     gaps: Array = np.zeros(m, bool)
     if options.intervals:
-        ends = intervals.profile_ends(grid, read, unit, x, value, fall)
+        ends = intervals.profile_ends(grid, read, unit, x, value, fall, (found.unit[near], found.x[:, near]))
         low, high = natural_ends(objective, ends.low, ends.high)
         gaps = np.asarray(ends.gaps.any(axis=0))
     estimate = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, x, strict=True)])
     # on a ridge, or where nothing beats uniform play, the point is where the search happened to stop
     estimate = np.where(ridge | nothing[None], np.nan, estimate)
-    se = standard_errors(objective, unit, x, edges | ridge, options.errors)
+    se = np.full(x.shape, np.nan)
+    if not options.rough:
+        se = standard_errors(objective, unit, x, edges | ridge, options.errors)
     slots = np.repeat(np.arange(m), size)
     return Solved(
         unit=unit[slots],
