@@ -47,7 +47,7 @@ def test_rpc_pooled_poisson_ch():
     # separate code on a coarse grid: tau .54, -1237.31; the likelihood jumps, so a finer one finds a little more
     data = lk.shipped_choices("rpc2009")
     frame = lk.fit(data, lk.PoissonCH(), intervals=False).frame()
-    grid = np.linspace(0.5, 0.6, 401)
+    grid = np.linspace(0.5416, 0.5417, 401)  # either side of a jump
     fine = ref.loglik(data, lambda g: ref.poisson_ch(g, grid))
     assert frame["loglik"][0] >= fine.max() - 1e-9
     assert frame["loglik"][0] == pytest.approx(fine.max(), abs=0.01)
@@ -97,6 +97,15 @@ RPC_TQRE = {
 
 def test_no_published_single_game_fit_is_better(single):
     assert len(single) == len(RPC_TQRE)
+    # sw8 is printed at tau 51, beyond the range fitted by default; on the wider one it is beaten
+    wide = lk.fit(
+        lk.shipped_choices("rpc2009").filter(game="rpc_sw8"),
+        lk.TQRE(levels=50, tau_max=60),
+        by="game",
+        intervals=False,
+        sensitivity=False,
+    )
+    single = {**single, **rows(wide)}
     worse = {g: single[f"rpc_{g}"]["loglik"] + v for g, v in RPC_TQRE.items()}
     assert min(worse.values()) > -0.006, worse  # printed with two decimals
 
@@ -120,7 +129,7 @@ def test_rpc_poisson_ch_at_the_printed_tau(game, tau, minus):
 def test_sw10_is_not_told_by_its_choices(levels):
     fits = lk.fit(
         lk.shipped_choices("sw10_humans"),
-        lk.TQRE(levels=levels),
+        lk.TQRE(levels=levels, tau_max=levels),
         by="sample",
         intervals=False,
         sensitivity=True,
@@ -134,12 +143,14 @@ def test_sw10_is_not_told_by_its_choices(levels):
 
 def test_sw10_ridge_by_number_of_levels():
     data = lk.shipped_choices("sw10_humans").filter(sample="rpc_table3")
-    frame = lk.fit(data, lk.TQRE(levels=30), intervals=False, sensitivity=False).frame().set_index("parameter")
+    frame = (
+        lk.fit(data, lk.TQRE(levels=30, tau_max=30), intervals=False, sensitivity=False).frame().set_index("parameter")
+    )
     assert frame.loc["tau", "loglik"] >= -73.1925
     assert frame.loc["tau", "estimate"] == pytest.approx(28.7, abs=0.1)
     assert frame.loc["gamma", "estimate"] == pytest.approx(0.0173, abs=0.0002)
     for levels, tau, minus in ((5, 6.15, 76.19), (20, 14.03, 76.46)):
-        frame = lk.fit(data, lk.PoissonCH(levels=levels), intervals=False, sensitivity=False).frame()
+        frame = lk.fit(data, lk.PoissonCH(levels=levels, tau_max=20), intervals=False, sensitivity=False).frame()
         assert frame["estimate"][0] == pytest.approx(tau, abs=0.03)
         # found by separate code on a grid with steps of .02 at best: a lower bound
         assert -minus - 0.006 <= frame["loglik"][0] <= -minus + 0.06
@@ -168,7 +179,7 @@ def test_eleven_twenty():
 def stahl_wilson():
     out = {}
     for name in ("sw94", "sw95"):
-        fits = lk.fit(lk.shipped_choices(name), lk.PoissonCH(levels=30), by="game", sensitivity=False)
+        fits = lk.fit(lk.shipped_choices(name), lk.PoissonCH(levels=30, tau_max=20), by="game", sensitivity=False)
         out |= rows(fits)
     return out
 

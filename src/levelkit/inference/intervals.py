@@ -50,9 +50,18 @@ def profile_ends(
         inside = read.profile[a] >= target[:, None]
         gaps[a] = (np.diff(inside.astype(int), axis=1) == 1).sum(axis=1) > 1
         nodes = grid.axes[a].nodes[None, :] + grid.axes[a].shift(grid.reference[unit])[:, None]
+        gaps[a] |= _apart(nodes, inside, x[a], near, a)
         low[a] = _end(grid, read, unit, _outermost(x, near, a, -1), target, a, nodes, inside, -1)
         high[a] = _end(grid, read, unit, _outermost(x, near, a, +1), target, a, nodes, inside, +1)
     return Ends(low, high, gaps)
+
+
+def _apart(nodes: Array, inside: Array, best: Array, near: tuple[Index, Array], a: int) -> Array:
+    """Whether nodes outside the set lie between a unit's best optimum and another one inside the set, (m,)."""
+    owner, others = near
+    low, high = np.minimum(best[owner], others[a]), np.maximum(best[owner], others[a])
+    between = (nodes[owner] > low[:, None]) & (nodes[owner] < high[:, None]) & ~inside[owner]
+    return np.asarray(np.bincount(owner[between.any(axis=1)], minlength=len(best)) > 0)
 
 
 def _outermost(x: Array, near: tuple[Index, Array], a: int, side: int) -> Array:

@@ -137,6 +137,14 @@ def _weights_from_ratios(ratios: jax.Array) -> jax.Array:
     return jnp.concatenate([one[None], jax.lax.scan(climb, one, ratios)[1]])
 
 
+def poisson_shares(tau: jax.Array, levels: int) -> jax.Array:
+    """Poisson(tau) truncated at `levels` and renormalised, (levels + 1, *batch); tau may be 0 or infinity."""
+    k = jnp.arange(levels + 1.0).reshape(-1, *(1,) * tau.ndim)
+    end = (tau == 0) | jnp.isinf(tau)
+    inside = jax.nn.softmax(k * jnp.log(jnp.where(end, 1.0, tau)) - jax.scipy.special.gammaln(k + 1), axis=0)
+    return jnp.where(end, jnp.where(tau == 0, k == 0, k == levels).astype(float), inside)
+
+
 @dataclass(frozen=True)
 class TauModel(LevelModel):
     """Members whose population of levels is governed by one number, tau.
@@ -185,14 +193,12 @@ class TauModel(LevelModel):
         k = jnp.arange(1.0, self.levels + 1).reshape(-1, *(1,) * tau.ndim)
         if self.population == "geometric":
             return _weights_from_ratios(jnp.broadcast_to(1 + 1 / tau, (self.levels, *tau.shape)))
-        ratios = k / tau
         if self.population == "poisson":
-            return _weights_from_ratios(ratios)
-        spike = jnp.asarray(params["spike"], float)
-        # with f_0 raised to spike + (1 - spike) f_0, level 1's ratio gains spike / ((1 - spike) f_1)
-        levels_over_first = jnp.cumprod(1 / ratios[1:], axis=0).sum(axis=0) + 1.0 + ratios[0]
-        raised = jnp.where(spike > 0, spike / (1 - spike) * jnp.where(spike > 0, levels_over_first, 1.0), 0.0)
-        return _weights_from_ratios(ratios.at[0].add(raised))
+            return _weights_from_ratios(k / tau)
+        shares = poisson_shares(tau, self.levels) * (1 - params["spike"])
+        shares = shares.at[0].add(params["spike"])
+        below = jnp.cumsum(shares, axis=0)
+        return jnp.where(below > 0, shares / jnp.where(below > 0, below, 1.0), 1.0)
 
 
 @dataclass(frozen=True)

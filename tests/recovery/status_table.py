@@ -1,0 +1,190 @@
+"""A thousand cells of known kind, what the fit says of them, and what a fine grid of other code says.
+
+Run it to see the table: python -m tests.recovery.status_table
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.ndimage import label as components
+from scipy.stats import chi2
+
+import levelkit as lk
+
+try:
+    import reference as ref
+except ModuleNotFoundError:
+    from tests import reference as ref
+
+KINDS = ("interior", "all the same", "uniform", "2x2 ridge", "two optima")
+PLANTED = dict(zip(KINDS, ("ok", "boundary", "flat", "flat", "multimodal"), strict=True))
+WORDS = ("ok", "multimodal", "boundary", "flat")
+EACH = 200
+DROP = chi2.ppf(0.95, 1) / 2
+
+POOLED = ("competitive_high_stake", "sw94_8", "sw94_1")
+SQUARE = ("competitive_base", "competitive_high_stake", "sw94_1", "sw94_2", "sw94_7", "sw94_8")
+SMALL = ("stag_hunt_base", "stag_hunt_high_payoff", "prisoners_dilemma_base", "prisoners_dilemma_low_punishment")
+
+TAU = np.concatenate([[0.0], np.geomspace(0.02, 10, 110)])
+# per payoff range of the game; pooled games are scaled to the widest of them
+SHARP = np.concatenate([[0.0], np.geomspace(0.01, 4000, 150), [np.inf]])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit: its kind and its games with counts."""
+
+    kind: str
+    parts: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+def _span(parts: tuple[tuple[str, tuple[float, ...]], ...]) -> float:
+    return max(lk.game(name).payoff_range for name, _ in parts)
+
+
+class Grids:
+    """Tables of log-probabilities on the grid by game and reference range, made once."""
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[str, float], np.ndarray] = {}
+
+    def surface(self, parts: tuple[tuple[str, tuple[float, ...]], ...]) -> np.ndarray:
+        """Log-likelihood of a unit, (len(TAU), len(SHARP))."""
+        span, total = _span(parts), 0.0
+        for name, counts in parts:
+            if (name, span) not in self._tables:
+                tau, gamma = ref.grid_2d(TAU, SHARP / span)
+                self._tables[name, span] = ref.log_table(ref.tqre(lk.game(name), tau, gamma))
+            total = total + np.array(counts) @ self._tables[name, span]
+        return np.asarray(total).reshape(len(TAU), len(SHARP))
+
+
+def modes(surface: np.ndarray, top: float) -> float:
+    """How far the second mode within the drop rises above the saddle that parts it from the first; 0 if none."""
+    best = 0.0
+    for level in top - np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.25, 1.5, 1.7, 1.9]):
+        regions, n = components(surface >= level, structure=np.ones((3, 3)))
+        if n > 1:
+            heights = np.sort([surface[regions == i].max() for i in range(1, n + 1)])[::-1]
+            best = max(best, heights[1] - level)
+    return float(best)
+
+
+def verdict(surface: np.ndarray) -> set[str]:
+    """The statuses that the grid allows; more than one where a criterion is too close to call."""
+    top, uniform = surface.max(), surface[0, 0]
+    if top <= uniform + 1e-6:
+        return {"flat"}
+    allowed: set[str] = set()
+    profiles = (surface.max(axis=1), surface.max(axis=0))
+    # the worse of the two ends decides whether a profile set covers the whole range
+    reach = max(min(p[0], p[-1]) - (top - DROP) for p in profiles)
+    # a ridge: gamma makes up for tau over a factor of three, at no cost that a finer grid would not save
+    good = TAU[profiles[0] >= top - 0.02]
+    if reach > -0.03 or (good[good > 0].size and good.max() > 3 * good[good > 0].min()):
+        allowed.add("flat")
+        if reach > 0.03 or profiles[0][(TAU > 0.8) & (TAU < 9)].min() > top - 0.02:
+            return allowed
+    edge = max(surface[-1].max(), surface[:, 0].max(), surface[:, -1].max(), surface[0].max())
+    if edge >= top - 0.02:
+        allowed.add("boundary")
+        if edge >= top - 1e-9:
+            return allowed
+    rise = modes(surface, top)
+    if rise > 1e-3:
+        allowed.add("multimodal")
+    if rise < 0.03:
+        allowed.add("ok")
+    return allowed
+
+
+def _draw(rng: np.random.Generator, name: str, tau: float, gamma: float, n: int) -> tuple[float, ...]:
+    play = ref.tqre(lk.game(name), tau, gamma)
+    return tuple(np.concatenate([rng.multinomial(n, p[:, 0]) for p in play]).astype(float))
+
+
+def cells(grids: Grids) -> list[Cell]:
+    """A thousand units, two hundred of each kind."""
+    rng = np.random.default_rng(1995)
+    out = []
+    for _ in range(EACH):
+        at = rng.uniform(0.8, 2.2), rng.uniform(0.15, 0.5)
+        out.append(Cell("interior", tuple((name, _draw(rng, name, *at, 3000)) for name in POOLED)))
+    for i in range(EACH):
+        name, profile, n = SQUARE[i % 6], (i // 6) % 9, (5, 10, 20, 40)[(i // 54) % 4]
+        counts = np.zeros(6)
+        counts[profile // 3] = counts[3 + profile % 3] = n
+        out.append(Cell("all the same", ((name, tuple(counts)),)))
+    for i in range(EACH):
+        out.append(Cell("uniform", ((SQUARE[i % 6], (float(1 + i // 6),) * 6),)))
+    while len(out) < 4 * EACH:
+        name, n = SMALL[len(out) % 4], int(rng.integers(15, 300))
+        counts = rng.binomial(n, rng.uniform(0.05, 0.95, 2))
+        pairs = tuple(float(v) for c in counts for v in (c, n - c))
+        if 0 < sum(pairs[::2]) < 2 * n:
+            out.append(Cell("2x2 ridge", ((name, pairs),)))
+    while len(out) < 5 * EACH:
+        name = SQUARE[int(rng.integers(6))]
+        counts = _draw(rng, name, rng.uniform(0.5, 4), rng.uniform(1, 12) / lk.game(name).payoff_range, 60)
+        surface = grids.surface(((name, counts),))
+        # kept if the grid shows two modes clearly, away from limits and with profile sets that end
+        if verdict(surface) == {"multimodal"} and modes(surface, surface.max()) > 0.1:
+            out.append(Cell("two optima", ((name, counts),)))
+    return out
+
+
+def fit(units: list[Cell]) -> lk.Fits:
+    """All units in one fit."""
+    names = [name for unit in units for name, _ in unit.parts]
+    games = {name: lk.game(name) for name in dict.fromkeys(names)}
+    width = max(g.n_counts for g in games.values())
+    counts = [np.pad(c, (0, width - len(c))) for unit in units for _, c in unit.parts]
+    number = [i for i, unit in enumerate(units) for _ in unit.parts]
+    frame = pd.DataFrame({"cell": number, "game": names})
+    return lk.fit(
+        lk.Choices.from_counts(frame, np.array(counts, float), games),
+        lk.TQRE(),
+        by="cell",
+        intervals=False,
+        sensitivity=False,
+    )
+
+
+def study() -> pd.DataFrame:
+    """One row per unit: kind, planted status, what was said, and what the grid allows."""
+    grids = Grids()
+    units = cells(grids)
+    fits = fit(units)
+    loglik = fits.stats()["loglik"]
+    rows = []
+    for i, unit in enumerate(units):
+        surface = grids.surface(unit.parts)
+        rows.append(
+            {
+                "kind": unit.kind,
+                "planted": PLANTED[unit.kind],
+                "said": str(fits.status[i]),
+                "grid": verdict(surface),
+                "short": float(surface.max() - loglik[i]),
+                "unit": unit,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def table(result: pd.DataFrame) -> str:
+    """Planted kind by what was said, with the grid's view of what is off the diagonal."""
+    counts = pd.crosstab(result["kind"], result["said"]).reindex(index=KINDS, columns=WORDS, fill_value=0)
+    counts.insert(0, "planted", [PLANTED[k] for k in KINDS])
+    off = result[result["said"] != result["planted"]]
+    excused = sum(row.said in row.grid for row in off.itertuples())
+    lines = [counts.to_string(), f"off the diagonal: {len(off)}, of which the grid agrees with the fit in {excused}"]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(table(study()))
