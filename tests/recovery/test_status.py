@@ -1,0 +1,35 @@
+"""A thousand cells of known kind: the status says what was planted, or a fine grid of other code sides with the fit."""
+
+from __future__ import annotations
+
+import pytest
+
+try:
+    import status_table as study
+except ModuleNotFoundError:
+    from tests.recovery import status_table as study
+
+
+@pytest.fixture(scope="module")
+def result():
+    return study.study()
+
+
+@pytest.mark.slow
+def test_a_thousand_cells(result):
+    print(study.table(result))
+    assert len(result) == 1000
+    assert (result.groupby("kind").size() == study.EACH).all()
+    unexplained = [r for r in result.itertuples() if r.said != r.planted and r.said not in r.grid]
+    assert not unexplained, [(r.kind, r.said, r.grid, r.unit.parts) for r in unexplained]
+
+
+@pytest.mark.slow
+def test_flat_ridges_and_all_the_same_are_never_mistaken(result):
+    for kind in ("uniform", "2x2 ridge"):
+        assert set(result.loc[result["kind"] == kind, "said"]) == {"flat"}
+
+
+@pytest.mark.slow
+def test_no_point_of_the_grid_is_better(result):
+    assert (result["short"] <= 1e-6).mean() >= 0.999
