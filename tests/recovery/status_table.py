@@ -5,6 +5,7 @@ Run it to see the table: python -m tests.recovery.status_table
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,7 @@ class Grids:
 
 
 def modes(surface: np.ndarray, top: float) -> list[tuple[int, float]]:
-    """Local maxima within the drop, best first: flat node number and height above the saddle that parts it from a better one.
+    """Local maxima within the drop, best first: flat node number, and height above the saddle to a better one.
 
     Nodes join in order of their height; where two regions meet, the lower peak has ended.
     """
@@ -145,29 +146,42 @@ def refine(parts: Parts, tau: float, sharp: float) -> tuple[float, float, float]
     return float(np.exp(here[0])), float(np.exp(here[1])), best
 
 
-def second_look(parts: Parts, surface: np.ndarray) -> set[str]:
-    """The verdict when every peak of the grid has been refined: grids part one narrow mode into several."""
-    allowed = verdict(surface)
-    if "flat" in allowed and len(allowed) == 1:
-        return allowed
-    ends = []
-    for node, _ in modes(surface, surface.max() - 1.0)[:16]:
-        i, j = divmod(node, len(SHARP))
-        if i > 0 and 0 < j < len(SHARP) - 1:
-            ends.append(refine(parts, TAU[i], SHARP[j]))
-        else:
-            ends.append((TAU[i], SHARP[j], float(surface[i, j])))
-    top = max(v for *_, v in ends)
-    ends = [e for e in ends if e[2] >= top - DROP]
-    best = max(ends, key=lambda e: e[2])
-    sharpest = float(surface[:, -1].max())
-    away = [e for e in ends if max(abs(np.log(max(e[k], 1e-9)) - np.log(max(best[k], 1e-9))) for k in (0, 1)) > 0.02]
-    if "flat" not in allowed:
-        allowed = set()
-    if best[0] > 10 * (1 - 1e-6) or sharpest > top - 0.02 or best[1] > SHARP[-2]:
-        allowed.add("boundary")
-    allowed.add("multimodal" if away else "ok")
-    return allowed
+def _line(parts: Parts) -> list[tuple[float, float, float]]:
+    """Local maxima at infinite precision: tau, infinity, log-likelihood."""
+    tau = np.concatenate([[0.0], np.geomspace(0.01, 10, 4000)])
+    value = sum(np.array(c) @ ref.log_table(ref.tqre(lk.game(n), tau, np.full(len(tau), np.inf))) for n, c in parts)
+    inner = (value[1:-1] >= value[:-2]) & (value[1:-1] >= value[2:])
+    return [(float(tau[k]), np.inf, float(value[k])) for k in np.flatnonzero(inner) + 1]
+
+
+def second_look(parts: Parts, surface: np.ndarray, said: Sequence[tuple[float, float, float]]) -> set[str]:
+    """The statuses allowed when every peak of the grid, and every optimum the fit speaks of, has been refined.
+
+    Grids part one narrow mode into several, and miss modes narrower than a step. said: the fit's optima (tau, gamma per
+    payoff range, log-likelihood), which count only if they turn out to be optima.
+    """
+    first = verdict(surface)
+    if first == {"flat"}:
+        return first
+    ends = _line(parts)
+    starts = [(TAU[i], SHARP[j]) for i, j in (divmod(n, len(SHARP)) for n, _ in modes(surface, surface.max() - 1)[:16])]
+    for tau, sharp in [*starts, *((t, g) for t, g, _ in said)]:
+        if 0 < tau and 0 < sharp < np.inf:
+            ends.append(refine(parts, tau, sharp))
+    top = max(surface.max(), max(v for *_, v in ends), *(v for *_, v in said))
+    near = [e for e in ends if e[2] >= top - DROP]
+    allowed = {"flat"} & first
+    # what may be the best optimum: refining stops a little short of it where the likelihood jumps
+    for best in [e for e in near if e[2] >= top - 0.05]:
+        at_end = best[0] > 10 * (1 - 1e-6) or best[1] >= SHARP[-2]
+        away = [
+            e
+            for e in near
+            if max(abs(np.log(max(e[k], 1e-9) / max(best[k], 1e-9))) for k in (0, 1) if np.isfinite(e[k] + best[k]))
+            > 0.02
+        ]
+        allowed.add("boundary" if at_end else "multimodal" if away else "ok")
+    return allowed or first
 
 
 def _draw(rng: np.random.Generator, name: str, tau: float, gamma: float, n: int) -> tuple[float, ...]:
@@ -222,6 +236,17 @@ def fit(units: list[Cell]) -> lk.Fits:
     )
 
 
+def optima(fits: lk.Fits, i: int, unit: Cell) -> list[tuple[float, float, float]]:
+    """What the fit calls optima of one unit, best first: tau, gamma per payoff range, log-likelihood."""
+    result, span = fits.result, _span(unit.parts)
+    u = fits.representative[i]
+    mine = np.flatnonzero(result.rival_unit == u)
+    best = fits.sub_of_row[fits.rows.owner == i][0]
+    points = [(*result.params[:, best], result.value[u])]
+    points += [(*result.rival_params[:, k], result.rival_value[k]) for k in mine]
+    return [(float(t), float(g) * span, float(v)) for t, g, v in points]
+
+
 def study() -> pd.DataFrame:
     """One row per unit: kind, planted status, what was said, and what the grid allows."""
     grids = Grids()
@@ -231,12 +256,13 @@ def study() -> pd.DataFrame:
     rows = []
     for i, unit in enumerate(units):
         surface, said = grids.surface(unit.parts), str(fits.status[i])
+        off = said != PLANTED[unit.kind]
         rows.append(
             {
                 "kind": unit.kind,
                 "planted": PLANTED[unit.kind],
                 "said": said,
-                "grid": verdict(surface) if said == PLANTED[unit.kind] else second_look(unit.parts, surface),
+                "grid": second_look(unit.parts, surface, optima(fits, i, unit)) if off else verdict(surface),
                 "short": float(surface.max() - loglik[i]),
                 "unit": unit,
             }

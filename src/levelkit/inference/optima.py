@@ -19,7 +19,7 @@ from levelkit.inference.surfaces import Grid, Surfaces, Tables
 # Two optima nearer than this in every coordinate are one; values nearer than _TIE are equal.
 _APART = 1e-2
 _TIE = 1e-7
-_EDGE_POINTS = 97
+_EDGE_POINTS = 193
 # The fan beside an optimum at infinite precision: precisions per payoff range, and steps aside (of log tau, at
 # precision 20).
 _FAN = np.array([20.0, 60.0, 180.0, 540.0, 2000.0])
@@ -56,8 +56,11 @@ def find(
     read = surfaces.read(grid, tables, unit)
     here, peak = np.nonzero(np.isfinite(read.heights))
     x = grid.at(read.peaks[here, peak], grid.reference[unit[here]])
-    if edge is not None:
-        kept = ~_sharp(grid.objective, x)
+    if (
+        edge is not None
+    ):  # at infinite precision the edge's own grid is finer, but a narrow piece may lie between its nodes
+        top = read.heights[here, 0]
+        kept = ~_sharp(grid.objective, x) | (read.heights[here, peak] > top - _HOPELESS)
         here, x = here[kept], x[:, kept]
     x, value = _refine(grid, unit[here], x, here, len(unit), fine)
     if edge is not None:
@@ -109,7 +112,8 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: 
             continue
         u, at, low, high = unit[chosen], x[:, chosen], lower[:, chosen], upper[:, chosen]
         if jumpy:
-            at, v = optimize.zoom(grid.objective, u, at, grid.spacing(u, at), low, high)
+            few = {} if grid.objective.model.is_jumpy else {"points": 17, "rounds": 6}
+            at, v = optimize.zoom(grid.objective, u, at, grid.spacing(u, at), low, high, **few)
         else:
             at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7)
             good = _promising(here[chosen], at, v, n_units) if fine else np.array([], int)

@@ -17,14 +17,16 @@ import numpy as np
 
 from levelkit.inference.kernels import Array, Index
 from levelkit.inference.objective import Objective, from_coordinate, to_coordinate
-from levelkit.models.base import Parameter
+from levelkit.models.base import LEVELS, Parameter
 
 PEAKS = 8
 _SIZES = (16, 128, 1024)
 
-# Distance between nodes in log or logit units: along precisions and along others, and where only one parameter is free.
-SPACING = {True: 0.2, False: 0.25}
-SPACING_ALONE = 0.01
+# Distance between nodes: of precisions and shares in log or logit units, of levels in their square root, since the
+# surface is as rough at tau = 8 as at tau = 1. Where only one parameter is free, that many times finer.
+SPACING = 0.2
+SPACING_LEVELS = 0.073
+FINER_ALONE = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class Axis:
 
 
 def axis(parameter: Parameter, points: int) -> Axis:
-    """Evenly spaced nodes over the parameter's span, a few sparse ones beyond it, and the limits or bounds of its
+    """Nodes spread over the parameter's span, a few sparse ones beyond it, and the limits or bounds of its
     range.
     """
     first, last = to_coordinate(parameter, np.array(parameter.span))
@@ -54,6 +56,9 @@ def axis(parameter: Parameter, points: int) -> Axis:
     below = first - np.array([3.5, 2.0, 0.8])
     above = last + np.array([0.8, 2.0, 3.5, 5.5]) if np.isposinf(high) else np.array([])
     inside = np.linspace(first, last, points)
+    if parameter.unit == LEVELS:
+        inside = 2 * np.log(np.linspace(np.exp(first / 2), np.exp(last / 2), points))
+        inside[[0, -1]] = first, last
     nodes = np.unique(np.concatenate([[low], below, inside, above, [high]]))
     return Axis(parameter, nodes, below[0] - 2.0, above[-1] + 2.0 if np.isposinf(high) else float(high))
 
@@ -102,8 +107,10 @@ def grid(objective: Objective, points: tuple[int, ...] | None = None) -> Grid:
 
 def _points(parameter: Parameter, free: int) -> int:
     first, last = to_coordinate(parameter, np.array(parameter.span))
-    spacing = SPACING_ALONE if free == 1 else SPACING[parameter.is_precision]
-    return int(np.ceil((last - first) / spacing)) + 1
+    length, spacing = last - first, SPACING
+    if parameter.unit == LEVELS:
+        length, spacing = np.exp(last / 2) - np.exp(first / 2), SPACING_LEVELS
+    return int(np.ceil(length / spacing * (FINER_ALONE if free == 1 else 1))) + 1
 
 
 def reference_ranges(objective: Objective) -> Array:
