@@ -166,7 +166,7 @@ def second_look(parts: Parts, surface: np.ndarray, said: Sequence[tuple[float, f
     ends = _line(parts)
     starts = [(TAU[i], SHARP[j]) for i, j in (divmod(n, len(SHARP)) for n, _ in modes(surface, surface.max() - 1)[:16])]
     for tau, sharp in [*starts, *((t, g) for t, g, _ in said)]:
-        if 0 < tau and 0 < sharp < np.inf:
+        if tau > 0 and 0 < sharp < np.inf:
             ends.append(refine(parts, tau, sharp))
     top = max(surface.max(), max(v for *_, v in ends), *(v for *_, v in said))
     near = [e for e in ends if e[2] >= top - DROP]

@@ -67,9 +67,19 @@ class Stack:
         spread = np.array([payoff_unit(g) for g in games])
         units = spread if scale == "range" else np.ones(len(games))
         n = len(games[0].shape)
-        payoffs = tuple(np.stack([g.payoffs[i] for g in games], axis=-1) / units for i in range(n))
+        payoffs = tuple(_needed(np.stack([g.payoffs[i] for g in games], axis=-1), i) / units for i in range(n))
         level0 = tuple(np.stack([level0_play(g, i) for g in games], axis=-1) for i in range(n))
         return Stack(games[0].shape, GameArrays(payoffs, level0, spread / units))  # type: ignore[arg-type]
+
+
+def _needed(payoffs: Array, i: int) -> Array:
+    """Payoffs of agent i without the axes of agents that never matter to it, which keep length one."""
+    for j in range(payoffs.ndim - 1):
+        if j != i:
+            first = payoffs.take([0], axis=j)
+            if (payoffs == first).all():
+                payoffs = first
+    return payoffs
 
 
 def payoff_unit(game: Game) -> float:

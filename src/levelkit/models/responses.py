@@ -29,7 +29,8 @@ def _sum_product(array: jax.Array, weights: jax.Array, axis: int) -> jax.Array:
 def expected_payoffs(payoffs: tuple[jax.Array, ...], beliefs: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
     """U_i(a; b) = sum over the others' actions of prod_j b_j(a_j) u_i(a, a_-i); one (A_i, *batch) array per agent.
 
-    payoffs[i]: (A_1, ..., A_n, *batch); beliefs[j]: (A_j, *batch), what everybody else believes of agent j.
+    payoffs[i]: (A_1, ..., A_n, *batch), an axis of length one where agent j does not matter; beliefs[j]: (A_j,
+    *batch), what everybody else believes of agent j.
     """
     n = len(payoffs)
     result = []
@@ -37,6 +38,9 @@ def expected_payoffs(payoffs: tuple[jax.Array, ...], beliefs: tuple[jax.Array, .
         value = payoffs[i]
         for j in reversed(range(n)):
             if j == i:
+                continue
+            if value.shape[j] == 1:  # whatever agent j does
+                value = jax.lax.index_in_dim(value, 0, j, keepdims=False)
                 continue
             # axes left of j are all still there; the axes right of j are gone except i's, if i > j
             right = 1 if i > j else 0
