@@ -173,6 +173,16 @@ def predict(model: Model, game: Game, params: dict[str, float]) -> tuple[Array, 
     return tuple(joint[s] for s in game.slices)
 
 
+def mean_levels(model: Model, params: dict[str, Array]) -> Array:
+    """Mean level of the population at many parameter values, (m,)."""
+    return np.array(_mean_kernel(model)(params))
+
+
+@lru_cache(maxsize=64)
+def _mean_kernel(model: Model) -> Callable[..., jax.Array]:
+    return jax.jit(lambda params: model.mean_level(params))
+
+
 def _named(model: Model, params: jax.Array) -> dict[str, jax.Array]:
     return {p.name: params[i] for i, p in enumerate(model.parameters)}
 

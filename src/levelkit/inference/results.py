@@ -13,7 +13,7 @@ import pandas as pd
 
 from levelkit.choices import Choices
 from levelkit.errors import UsageError
-from levelkit.inference import intervals, solved, surfaces
+from levelkit.inference import intervals, kernels, solved, surfaces
 from levelkit.inference.kernels import Array, Index
 from levelkit.inference.likelihood import (
     Likelihood,
@@ -157,6 +157,10 @@ class Fits:
         frequencies. mean_level: mean of the truncated population of levels, with delta-method error and the
         interval that follows from tau's; mean_level_shift: how much it moves with twice the levels.
         """
+        return self._stats.copy()
+
+    @cached_property
+    def _stats(self) -> pd.DataFrame:
         r, rep = self.result, self.representative
         frame = self.units.keys.copy()
         value, k, n = r.value[rep], self._free, self._n
@@ -398,4 +402,4 @@ def _mean_level(model: Model, at: dict[str, Array]) -> Array:
     while room < size:
         room *= 16
     padded = {name: np.pad(np.asarray(v, float), (0, room - size), constant_values=1.0) for name, v in at.items()}
-    return np.array(model.mean_level(padded))[:size]
+    return kernels.mean_levels(model, padded)[:size]
