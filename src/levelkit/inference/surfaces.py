@@ -19,14 +19,14 @@ from levelkit.inference.kernels import Array, Index
 from levelkit.inference.objective import Objective, from_coordinate, to_coordinate
 from levelkit.models.base import LEVELS, Parameter
 
-PEAKS = 8
+PEAKS = 12
 _SIZES = (16, 128, 1024)
 
 # Distance between nodes: of precisions and shares in log or logit units, of levels in their square root, since the
 # surface is as rough at tau = 8 as at tau = 1. Where only one parameter is free, that many times finer.
-SPACING = 0.2
-SPACING_LEVELS = 0.073
-FINER_ALONE = 12
+SPACING = 0.12
+SPACING_LEVELS = 0.048
+FINER_ALONE = 8
 
 
 @dataclass(frozen=True, eq=False)
