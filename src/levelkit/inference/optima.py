@@ -19,11 +19,13 @@ from levelkit.inference.surfaces import Grid, Surfaces, Tables
 # Two optima nearer than this in every coordinate are one; values nearer than _TIE are equal.
 _APART = 1e-2
 _TIE = 1e-7
-_EDGE_POINTS = 193
+_EDGE_POINTS = 385
 # The fan beside an optimum at infinite precision: precisions per payoff range, and steps aside (of log tau, at
 # precision 20).
 _FAN = np.array([20.0, 60.0, 180.0, 540.0, 2000.0])
 _ASIDE = np.array([0.01, 0.04, 0.12])
+# The longest first step from a peak of the grid: about the distance of its nodes.
+_REACH = 0.1
 # Candidates this far below the best one, in log units, are not refined further.
 _HOPELESS = 5.0
 _CLOSE = 2.5
@@ -115,7 +117,7 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: 
             few = {} if grid.objective.model.is_jumpy else {"points": 17, "rounds": 6}
             at, v = optimize.zoom(grid.objective, u, at, grid.spacing(u, at), low, high, **few)
         else:
-            at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7)
+            at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7, reach=_REACH)
             good = _promising(here[chosen], at, v, n_units) if fine else np.array([], int)
             at[:, good], v[good] = optimize.polish(
                 grid.objective, u[good], at[:, good], v[good], low[:, good], high[:, good], steps=20

@@ -70,16 +70,18 @@ def climb(
     held: Bool | None = None,
     steps: int = 60,
     gain: float = 1e-11,
+    reach: float = _LONGEST_STEP,
 ) -> tuple[Array, Array]:
     """Damped Fisher scoring from x (F, m) within bounds; returns x and the value (m,).
 
-    The expected information is never indefinite, so every step goes uphill; steps are shortened by damping until the
+    reach: longest first step in any coordinate; it doubles with every step taken. A short one keeps to the hill that
+    the start is on. The expected information is never indefinite, so every step goes uphill; steps are shortened by damping until the
     value rises. Coordinates at a limit (infinite) or held stay put.
     """
     x = x.copy()
     held = ~np.isfinite(x) | (np.zeros(x.shape, bool) if held is None else held)
     value, gradient, information = objective.scores(unit, x, held)
-    damping = np.full(len(unit), 1e-3)
+    damping, longest = np.full(len(unit), 1e-3), np.full(len(unit), reach)
     active = np.flatnonzero(~held.all(axis=0))
     for _ in range(steps):
         if not active.size:
@@ -87,7 +89,7 @@ def climb(
         at, g, info, stuck = x[:, active], gradient[:, active], information[..., active], held[:, active]
         stuck = stuck | ((at <= lower[:, active]) & (g < 0)) | ((at >= upper[:, active]) & (g > 0))
         g = np.where(stuck, 0.0, g)
-        step = np.clip(_solve(info, g, damping[active], stuck), -_LONGEST_STEP, _LONGEST_STEP)
+        step = np.clip(_solve(info, g, damping[active], stuck), -longest[active], longest[active])
         trial = np.where(stuck, at, np.clip(at + step, lower[:, active], upper[:, active]))
         v, g_new, info_new = objective.scores(unit[active], trial, held[:, active])
         better = v > value[active]
@@ -97,6 +99,7 @@ def climb(
         x[:, won], value[won] = trial[:, better], v[better]
         gradient[:, won], information[..., won] = g_new[:, better], info_new[..., better]
         damping[active] = np.where(better, np.maximum(damping[active] / 6, 1e-9), damping[active] * 8)
+        longest[active] = np.minimum(np.where(better, 2.0, 0.5) * longest[active], _LONGEST_STEP)
         done = (promised < gain) | (better & (gained < gain)) | (~better & (damping[active] > 1e7))
         active = active[~done]
     return x, value
