@@ -23,6 +23,9 @@ _WHERE = {
     "library_sets": "levelkit.games",
     "equilibria": "levelkit.solve",
     "fit": "levelkit.inference.fit",
+    "compare": "levelkit.inference.compare",
+    "Comparison": "levelkit.inference.compare",
+    "restrictiveness": "levelkit.inference.compare",
     "Fits": "levelkit.inference.results",
     "Status": "levelkit.inference.status",
     "identification": "levelkit.inference.design",
@@ -34,6 +37,10 @@ _WHERE = {
     "QuantalCH": "levelkit.models",
     "LevelK": "levelkit.models",
     "QuantalLevelK": "levelkit.models",
+    "LogitQRE": "levelkit.models",
+    "HeterogeneousQRE": "levelkit.models",
+    "NoisyIntrospection": "levelkit.models",
+    "NashTremble": "levelkit.models",
     "Uniform": "levelkit.models",
     "DataError": "levelkit.errors",
     "LevelkitError": "levelkit.errors",
@@ -47,14 +54,19 @@ if TYPE_CHECKING:
     from levelkit.errors import DataError, LevelkitError, UsageError
     from levelkit.gamefiles import read_games, write_games
     from levelkit.games import Game, game, library, library_sets
+    from levelkit.inference.compare import Comparison, compare, restrictiveness
     from levelkit.inference.design import identification, level_play
     from levelkit.inference.fit import fit
     from levelkit.inference.results import Fits
     from levelkit.inference.status import Status
     from levelkit.models import (
         TQRE,
+        HeterogeneousQRE,
         LevelK,
+        LogitQRE,
         Model,
+        NashTremble,
+        NoisyIntrospection,
         Parameter,
         PoissonCH,
         QuantalCH,

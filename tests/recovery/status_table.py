@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import minimize
 from scipy.stats import chi2
 
 import levelkit as lk
@@ -146,6 +147,25 @@ def refine(parts: Parts, tau: float, sharp: float) -> tuple[float, float, float]
     return float(np.exp(here[0])), float(np.exp(here[1])), best
 
 
+def stalls(parts: Parts, tau: float, sharp: float, value: float) -> bool:
+    """Whether a simplex climbs away from a point: grids along the axes stall on a thin slanting ridge."""
+    if not (0 < tau < 10 and 0 < sharp < np.inf):
+        return False
+    span = _span(parts)
+
+    def minus(z: np.ndarray) -> float:
+        t, g = np.exp([min(z[0], np.log(10.0))]), np.exp([z[1]]) / span
+        return -float(sum(np.array(c) @ ref.log_table(ref.tqre(lk.game(name), t, g)) for name, c in parts)[0])
+
+    here, best = np.log([tau, sharp]), -value
+    for _ in range(4):
+        end = minimize(minus, here, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-11, "maxfev": 1000})
+        if end.fun > best - 1e-9:
+            break
+        here, best = end.x, end.fun
+    return bool(-best > value + 1e-3 and np.abs(here - np.log([tau, sharp])).max() > 0.02)
+
+
 def _line(parts: Parts) -> list[tuple[float, float, float]]:
     """Local maxima at infinite precision: tau, infinity, log-likelihood."""
     tau = np.concatenate([[0.0], np.geomspace(0.01, 10, 4000)])
@@ -169,7 +189,7 @@ def second_look(parts: Parts, surface: np.ndarray, said: Sequence[tuple[float, f
         if tau > 0 and 0 < sharp < np.inf:
             ends.append(refine(parts, tau, sharp))
     top = max(surface.max(), max(v for *_, v in ends), *(v for *_, v in said))
-    near = [e for e in ends if e[2] >= top - DROP]
+    near = [e for e in ends if e[2] >= top - 0.05 or (e[2] >= top - DROP and not stalls(parts, *e))]
     allowed = {"flat"} & first
     # what may be the best optimum: refining stops a little short of it where the likelihood jumps
     for best in [e for e in near if e[2] >= top - 0.05]:
@@ -178,7 +198,7 @@ def second_look(parts: Parts, surface: np.ndarray, said: Sequence[tuple[float, f
             e
             for e in near
             if max(abs(np.log(max(e[k], 1e-9) / max(best[k], 1e-9))) for k in (0, 1) if np.isfinite(e[k] + best[k]))
-            > 0.02
+            > 0.05
         ]
         allowed.add("boundary" if at_end else "multimodal" if away else "ok")
     return allowed or first

@@ -102,7 +102,7 @@ def identification(game: Game, model: Model | None = None, observed: tuple[str, 
     )
     index = np.zeros(m, int)
     table = np.repeat(counts[:, None], m, axis=1)
-    information = kernels.scores(model, Stack.of([game]), index, table, theta, seeds)[2]
+    information = kernels.scores(model, Stack.of([game], model), index, table, theta, seeds)[2]
     matrix = np.moveaxis(information, -1, 0)
     if members:
         basis = _simplex_basis(len(parameters), members)

@@ -10,10 +10,13 @@ import pandas as pd
 from levelkit.choices import Choices
 from levelkit.errors import DataError, UsageError
 from levelkit.inference import joint, solved
+from levelkit.inference.intervals import drop
+from levelkit.inference.kernels import Index
 from levelkit.inference.likelihood import Likelihood, Units, distinct, group
 from levelkit.inference.results import Fits
 from levelkit.inference.solved import Options, Progress
 from levelkit.models.base import Model
+from levelkit.models.levels import LevelModel
 
 # Refitting with twice the levels is done by itself up to this many distinct units.
 _SENSITIVITY_LIMIT = 300
@@ -72,14 +75,18 @@ def fit(
         finer = group(choices, [*by, *_extra(shared)])
         layout, extra = _layout(model, finer, units, by, shared, held)
         representative = np.arange(len(units))
-        likelihood = Likelihood(model, finer, scale)
-        result = joint.solve(likelihood, layout, held, options, progress)
+        variants = model.variants(finer.games)
+        likelihood = Likelihood(variants[0], finer, scale)
+        owner_of_sub: Index | None = layout.owner
+        parts = [joint.solve(Likelihood(v, finer, scale), layout, held, options, progress) for v in variants]
         sub_of_row = finer.owner
         rows = finer
     else:
         few, representative = distinct(units)
-        likelihood = Likelihood(model, few, scale)
-        result = solved.solve(likelihood, held, options, progress)
+        variants = model.variants(few.games)
+        likelihood = Likelihood(variants[0], few, scale)
+        owner_of_sub = None
+        parts = [solved.solve(Likelihood(v, few, scale), held, options, progress) for v in variants]
         sub_of_row, rows, extra = representative[units.owner], units, pd.DataFrame(index=range(0))
     fits = Fits(
         model=model,
@@ -92,17 +99,18 @@ def fit(
         rows=rows,
         sub_of_row=sub_of_row,
         representative=representative,
-        result=result,
+        result=solved.best_of(parts, drop(interval), owner_of_sub),
+        variants=variants,
         extra=extra,
         has_intervals=intervals,
         errors=errors,
         likelihood=likelihood,
         mean_level_doubled=None,
     )
-    if model.depth is None or model.depth in held or shared or len(free) > 2:
+    if not isinstance(model, LevelModel) or model.depth is None or model.depth in held or shared or len(free) > 2:
         return fits
     if sensitivity is None:
-        sensitivity = intervals and len(result.value) <= _SENSITIVITY_LIMIT
+        sensitivity = intervals and len(fits.result.value) <= _SENSITIVITY_LIMIT
     return fits.with_sensitivity(options) if sensitivity else fits
 
 
@@ -110,7 +118,11 @@ def loglik(choices: Choices, model: Model, params: Mapping[str, float], scale: s
     """Log-likelihood of all cells together at given parameters."""
     units = group(choices, [])
     vector = np.array([[params[p.name]] for p in model.parameters]).reshape(len(model.parameters), 1)
-    return float(Likelihood(model, units, scale).value(np.zeros(1, int), vector)[0])
+    values = [
+        Likelihood(v, units, scale).value(np.zeros(1, int), vector)[0]
+        for v in model.variants(tuple(choices.games.values()))
+    ]
+    return float(max(values))
 
 
 def _columns(names: Sequence[str] | str) -> list[str]:

@@ -405,6 +405,7 @@ def _solve_unit(
         gaps=flag(False),
         capped=flag(capped.any()),
         params=subs,
+        variant=np.zeros(1, int),
         rival_unit=np.full(rivals.size, u),
         rival_params=problem.params(natural[:, rivals])[:, :: len(problem.subs)]
         if rivals.size

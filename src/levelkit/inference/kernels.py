@@ -62,14 +62,14 @@ class Stack:
     arrays: GameArrays
 
     @staticmethod
-    def of(games: Sequence[Game], scale: str = "raw") -> Stack:
-        """Stack games of equal shape."""
+    def of(games: Sequence[Game], model: Model, scale: str = "raw") -> Stack:
+        """Stack games of equal shape, with what the model prepares of them."""
         spread = np.array([payoff_unit(g) for g in games])
         units = spread if scale == "range" else np.ones(len(games))
         n = len(games[0].shape)
         payoffs = tuple(_needed(np.stack([g.payoffs[i] for g in games], axis=-1), i) / units for i in range(n))
         level0 = tuple(np.stack([level0_play(g, i) for g in games], axis=-1) for i in range(n))
-        return Stack(games[0].shape, GameArrays(payoffs, level0, spread / units))  # type: ignore[arg-type]
+        return Stack(games[0].shape, GameArrays(payoffs, level0, spread / units, model.prepare(games)))  # type: ignore[arg-type]
 
 
 def _needed(payoffs: Array, i: int) -> Array:
@@ -118,7 +118,8 @@ def table(model: Model, stack: Stack, index: Index, unit: Array, params: Array) 
         level0 = tuple(np.moveaxis(np.asarray(a)[..., where], -1, 0) for a in stack.arrays.level0)
         payoffs = tuple(np.moveaxis(np.asarray(a)[..., where] / scale, -1, 0) for a in stack.arrays.payoffs)
         ranges = np.asarray(stack.arrays.payoff_range)[where] / scale
-        out = np.array(kernel(payoffs, level0, ranges, theta))
+        extra = jax.tree.map(lambda a: np.moveaxis(np.asarray(a)[..., where], -1, 0), stack.arrays.extra)
+        out = np.array(kernel(GameArrays(payoffs, level0, ranges, extra), theta))  # type: ignore[arg-type]
         return out[: piece - short, :, :nodes]
 
     starts = range(0, g, piece)
@@ -130,15 +131,14 @@ def table(model: Model, stack: Stack, index: Index, unit: Array, params: Array) 
 
 @lru_cache(maxsize=64)
 def _table_kernel(model: Model) -> Callable[..., jax.Array]:
-    def tables(payoffs: Any, level0: Any, ranges: jax.Array, theta: jax.Array) -> jax.Array:
-        def of_game(game: Any) -> jax.Array:
-            pay, zero, spread = game
-            arrays = GameArrays(tuple(a[..., None] for a in pay), tuple(a[..., None] for a in zero), spread[None])
+    def tables(games: GameArrays, theta: jax.Array) -> jax.Array:
+        def of_game(game: GameArrays) -> jax.Array:
+            arrays = jax.tree.map(lambda a: a[..., None], game)
             block = lambda t: _log_probabilities(model, arrays, t)[0]  # noqa: E731
             out = jax.lax.map(block, theta)
             return jnp.moveaxis(out, 0, 1).reshape(out.shape[1], -1)
 
-        return jax.lax.map(of_game, (payoffs, level0, ranges))
+        return jax.lax.map(of_game, games)
 
     return jax.jit(tables)
 
@@ -167,7 +167,7 @@ def outer_scores(
 
 def predict(model: Model, game: Game, params: dict[str, float]) -> tuple[Array, ...]:
     """Choice probabilities in one game: one (A_i,) vector per agent."""
-    stack = Stack.of([game])
+    stack = Stack.of([game], model)
     vector = np.array([[params[p.name]] for p in model.parameters]).reshape(len(model.parameters), 1)
     joint = _run(_kernel(model, "probabilities"), stack, np.zeros(1, int), (vector,))[0][:, 0]
     return tuple(joint[s] for s in game.slices)

@@ -150,7 +150,7 @@ class Likelihood:
         bucket, place = np.zeros(len(self.units.games), int), np.zeros(len(self.units.games), int)
         stacks = []
         for b, members in enumerate(shapes.values()):
-            stacks.append(Stack.of([self.units.games[g] for g in members], self.scale))
+            stacks.append(Stack.of([self.units.games[g] for g in members], self.model, self.scale))
             bucket[members], place[members] = b, np.arange(len(members))
         return stacks, bucket, place
 

@@ -29,6 +29,8 @@ _REACH = 0.1
 # Candidates this far below the best one, in log units, are not refined further.
 _HOPELESS = 5.0
 _CLOSE = 2.5
+# A point from which a Newton step promises more than this is no optimum.
+_RISING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +122,18 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: 
             at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7, reach=_REACH)
             good = _promising(here[chosen], at, v, n_units) if fine else np.array([], int)
             at[:, good], v[good] = optimize.polish(
-                grid.objective, u[good], at[:, good], v[good], low[:, good], high[:, good], steps=20
+                grid.objective, u[good], at[:, good], v[good], low[:, good], high[:, good], steps=60
             )
+            top = np.full(n_units, -np.inf)
+            np.maximum.at(top, here[chosen], v)
+            rising = optimize.promise(grid.objective, u[good], at[:, good], low[:, good], high[:, good]) > _RISING
+            leading = v[good] >= top[here[chosen[good]]]
+            slow = good[rising & leading]
+            at[:, slow], v[slow] = optimize.polish(
+                grid.objective, u[slow], at[:, slow], v[slow], low[:, slow], high[:, slow], steps=500
+            )
+            stalled = good[rising & ~leading]
+            v[stalled] = -np.inf  # still climbing a thin ridge: on the way to an optimum, but none itself
         x[:, chosen], value[chosen] = at, v
     return x, value
 

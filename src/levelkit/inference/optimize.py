@@ -75,8 +75,8 @@ def climb(
     """Damped Fisher scoring from x (F, m) within bounds; returns x and the value (m,).
 
     reach: longest first step in any coordinate; it doubles with every step taken. A short one keeps to the hill that
-    the start is on. The expected information is never indefinite, so every step goes uphill; steps are shortened by damping until the
-    value rises. Coordinates at a limit (infinite) or held stay put.
+    the start is on. The expected information is never indefinite, so every step goes uphill; steps are shortened by
+    damping until the value rises. Coordinates at a limit (infinite) or held stay put.
     """
     x = x.copy()
     held = ~np.isfinite(x) | (np.zeros(x.shape, bool) if held is None else held)
@@ -143,6 +143,16 @@ def polish(
         done = (promised < 1e-12) | (better & (gain < 1e-12)) | (~better & (damping[active] > 1e4))
         active = active[~done]
     return x, value
+
+
+def promise(objective: Curved, unit: Index, x: Array, lower: Array, upper: Array) -> Array:
+    """How much a Newton step uphill would gain to first order, (m,): next to nothing at an optimum."""
+    if not len(unit):
+        return np.zeros(0)
+    _, g, second = objective.hessians(unit, x)
+    held = ~np.isfinite(x) | ((x <= lower) & (g < 0)) | ((x >= upper) & (g > 0))
+    g = np.where(held, 0.0, g)
+    return np.asarray(np.sum(g * np.where(held, 0.0, _uphill(second, g, held, np.full(len(unit), 1e-9))), axis=0))
 
 
 def _uphill(second: Array, g: Array, held: Bool, damping: Array) -> Array:

@@ -67,6 +67,7 @@ class Fits:
     sub_of_row: Index
     representative: Index
     result: Solved
+    variants: tuple[Model, ...]
     extra: pd.DataFrame
     has_intervals: bool
     errors: str
@@ -277,8 +278,7 @@ class Fits:
         """
         rows = self.rows
         params = self.result.params[:, self.sub_of_row]
-        link = Likelihood(self.model, rows, self.scale)
-        log_p = link.log_probabilities(rows.game, params)
+        log_p = self._log_probabilities(params)
         pieces = []
         for g in np.unique(rows.game):
             game = rows.games[g]
@@ -311,6 +311,19 @@ class Fits:
         )
         return pd.concat([keys, frame.drop(columns=["_row", "_player"]).reset_index(drop=True)], axis=1)
 
+    def _log_probabilities(self, params: Array) -> Array:
+        """Of every row of `rows`, under its unit's variant of the model, (W, rows)."""
+        rows = self.rows
+        owner = np.zeros(len(rows), int)
+        owner[rows.cells] = self.units.cells
+        variant = self.result.variant[self.representative][owner][rows.owner]
+        out = np.zeros((rows.counts.shape[1], len(rows.game)))
+        for v in np.unique(variant):
+            which = np.flatnonzero(variant == v)
+            link = Likelihood(self.variants[v], rows, self.scale)
+            out[:, which] = link.log_probabilities(rows.game[which], params[:, which])
+        return out
+
     def locate(self, **where: Any) -> int:
         """The number of the unit whose `by` columns have these values. Raises UsageError if there is not exactly
         one.
@@ -328,7 +341,8 @@ class Fits:
     def _grid(self, unit: int) -> tuple[surfaces.Grid, int]:
         if not 0 <= unit < len(self):
             raise UsageError(f"unit {unit} does not exist; there are {len(self)}, numbered from 0")
-        objective = solved.bind(self.likelihood, self.fixed)
+        variant = self.variants[self.result.variant[self.representative[unit]]]
+        objective = solved.bind(dataclasses.replace(self.likelihood, model=variant), self.fixed)
         if not 1 <= len(objective.free) <= 2 or len(self.extra.columns):
             raise UsageError(
                 "a likelihood surface exists for fits with one or two free parameters that do not vary within units"

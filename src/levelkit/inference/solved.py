@@ -11,7 +11,7 @@ from levelkit.inference import intervals, optima, surfaces
 from levelkit.inference.kernels import Array, Index
 from levelkit.inference.likelihood import Likelihood, uniform_loglik
 from levelkit.inference.objective import Objective, from_coordinate, slope, to_coordinate
-from levelkit.inference.status import judge, void_directions
+from levelkit.inference.status import Status, judge, void_directions
 from levelkit.inference.surfaces import Grid
 
 Progress = Callable[[int, int], None]
@@ -32,7 +32,8 @@ class Solved:
     sub-groups it belongs to, -1 for all); estimate, se, low, high (NaN where there is none), status. Slots are
     ordered by unit. Per unit: value (log-likelihood), tried (starting points refined), ridge, nothing, jump, gaps,
     capped (bool). params (P, subs): all parameters at the best optimum, whatever its status, of each sub-unit.
-    rival_*: the other optima within the interval's drop: unit, params (P, r), value.
+    variant (U,): which of the model's variants is best. rival_*: the other optima within the interval's drop: unit,
+    params (P, r), value.
     """
 
     unit: Index
@@ -51,6 +52,7 @@ class Solved:
     gaps: Array
     capped: Array
     params: Array
+    variant: Index
     rival_unit: Index
     rival_params: Array
     rival_value: Array
@@ -114,6 +116,8 @@ def _solve_chunk(
     totals = _choices(objective, unit)
     nothing: Array = np.asarray(value <= uniform + NOTHING)
     edges, capped = at_ends(objective, x)
+    past = grid.beyond(unit, x)
+    edges |= past
     ridge = _ridges(grid, unit, x, edges, totals)
     target = (value - fall)[:, None]
     spans = np.stack([(p[:, [0, -1]] >= target).all(axis=1) for p in read.profile])
@@ -128,6 +132,7 @@ def _solve_chunk(
         low, high = natural_ends(objective, ends.low, ends.high)
         gaps = np.asarray(ends.gaps.any(axis=0))
     estimate = np.stack([from_coordinate(p, row) for p, row in zip(objective.parameters, x, strict=True)])
+    estimate = np.where(past, np.inf, estimate)
     # on a ridge, or where nothing beats uniform play, the point is where the search happened to stop
     estimate = np.where(ridge | nothing[None], np.nan, estimate)
     se = np.full(x.shape, np.nan)
@@ -151,6 +156,7 @@ def _solve_chunk(
         gaps=gaps,
         capped=np.asarray(capped.any(axis=0)),
         params=objective.params(x),
+        variant=np.zeros(m, int),
         rival_unit=unit[found.unit[near]],
         rival_params=objective.params(found.x[:, near]),
         rival_value=found.value[near],
@@ -240,7 +246,7 @@ def _nothing_free(objective: Objective, m: int) -> Solved:
     where = np.zeros(0, int)
     return Solved(
         where, where, where, none, none, none, none, none.astype(np.int8), value, np.zeros(m, int), no, no, no, no, no,
-        objective.params(x), where, np.zeros((len(objective.fixed), 0)), none,
+        objective.params(x), np.zeros(m, int), where, np.zeros((len(objective.fixed), 0)), none,
     )  # fmt: skip
 
 
@@ -249,3 +255,46 @@ def join(parts: list[Solved]) -> Solved:
     if len(parts) == 1:
         return parts[0]
     return Solved(**{f.name: np.concatenate([getattr(p, f.name) for p in parts], axis=-1) for f in fields(Solved)})
+
+
+def best_of(parts: list[Solved], fall: float, owner_of_sub: Index | None = None) -> Solved:
+    """The best of several variants' fits of the same units; optima of the others within `fall` are rivals.
+
+    owner_of_sub: the unit of each column of `params`, where units have several.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    values = np.stack([p.value for p in parts])
+    variant = values.argmax(axis=0)
+    n_units = values.shape[1]
+    slot_of = [np.flatnonzero(variant[p.unit] == v) for v, p in enumerate(parts)]
+    order = np.argsort(np.concatenate([p.unit[s] for p, s in zip(parts, slot_of, strict=True)]), kind="stable")
+    slots = ("unit", "parameter", "key", "estimate", "se", "low", "high", "status")
+    chosen: dict[str, Array] = {
+        name: np.concatenate([getattr(p, name)[s] for p, s in zip(parts, slot_of, strict=True)])[order]
+        for name in slots
+    }
+    for name in ("value", "ridge", "nothing", "jump", "gaps", "capped"):
+        chosen[name] = np.stack([getattr(p, name) for p in parts])[variant, np.arange(n_units)]
+    subs = np.arange(n_units) if owner_of_sub is None else owner_of_sub
+    first = np.unique(subs, return_index=True)[1]
+    chosen["params"] = np.stack([p.params for p in parts])[variant[subs], :, np.arange(len(subs))].T
+    chosen["tried"] = np.sum([p.tried for p in parts], axis=0)
+    owner = np.concatenate([np.tile(np.arange(n_units), len(parts)), *[p.rival_unit for p in parts]])
+    points = np.concatenate([*[p.params[:, first] for p in parts], *[p.rival_params for p in parts]], axis=1)
+    height = np.concatenate([values.ravel(), *[p.rival_value for p in parts]])
+    kept: list[int] = []
+    seen: dict[int, list[Array]] = {u: [chosen["params"][:, first[u]]] for u in range(n_units)}
+    for j in np.argsort(-height, kind="stable"):
+        u = int(owner[j])
+        if height[j] < chosen["value"][u] - fall:
+            continue
+        if not any(np.allclose(points[:, j], other, rtol=1e-3, atol=1e-9) for other in seen[u]):
+            seen[u].append(points[:, j])
+            kept.append(int(j))
+    chosen["rival_unit"], chosen["rival_params"], chosen["rival_value"] = owner[kept], points[:, kept], height[kept]
+    several = np.bincount(owner[kept], minlength=n_units)[chosen["unit"]] > 0
+    chosen["status"] = np.where(several & (chosen["status"] == Status.OK), Status.MULTIMODAL, chosen["status"]).astype(
+        np.int8
+    )
+    return Solved(**chosen, variant=variant)

@@ -23,10 +23,11 @@ PEAKS = 12
 _SIZES = (16, 128, 1024)
 
 # Distance between nodes: of precisions and shares in log or logit units, of levels in their square root, since the
-# surface is as rough at tau = 8 as at tau = 1. Where only one parameter is free, that many times finer.
+# surface is as rough at tau = 8 as at tau = 1. Where only one parameter is free, that many times finer; for smooth
+# models that many times coarser.
 SPACING = 0.12
 SPACING_LEVELS = 0.048
-FINER_ALONE = 8
+FINER_ALONE, SMOOTH = 8, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +54,15 @@ def axis(parameter: Parameter, points: int) -> Axis:
     """
     first, last = to_coordinate(parameter, np.array(parameter.span))
     low, high = to_coordinate(parameter, np.array([parameter.low, parameter.high]))
-    below = first - np.array([3.5, 2.0, 0.8])
+    below = first - np.array([3.5, 2.0, 0.8]) if np.isneginf(low) else np.array([])
     above = last + np.array([0.8, 2.0, 3.5, 5.5]) if np.isposinf(high) else np.array([])
     inside = np.linspace(first, last, points)
     if parameter.unit == LEVELS:
         inside = 2 * np.log(np.linspace(np.exp(first / 2), np.exp(last / 2), points))
         inside[[0, -1]] = first, last
     nodes = np.unique(np.concatenate([[low], below, inside, above, [high]]))
-    return Axis(parameter, nodes, below[0] - 2.0, above[-1] + 2.0 if np.isposinf(high) else float(high))
+    lower = float(below[0] - 2.0) if np.isneginf(low) else float(low)
+    return Axis(parameter, nodes, lower, above[-1] + 2.0 if np.isposinf(high) else float(high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,14 @@ class Grid:
         upper = np.array([a.upper for a in self.axes])[:, None] + shifts
         return lower, upper
 
+    def beyond(self, unit: Index, x: Array) -> Array:
+        """Whether finite coordinates lie past the last node short of an infinite limit, (F, m): as good as at it."""
+        past = np.zeros(x.shape, bool)
+        for k, a in enumerate(self.axes):
+            if np.isposinf(a.parameter.high):
+                past[k] = x[k] > a.nodes[-2] + a.shift(self.reference[unit])
+        return past
+
     def spacing(self, unit: Index, x: Array) -> Array:
         """Distance from x (F, m) to the farther of its two neighbouring nodes, (F, m)."""
         result = np.empty_like(x)
@@ -100,17 +110,18 @@ class Grid:
 
 def grid(objective: Objective, points: tuple[int, ...] | None = None) -> Grid:
     """The default grid of an objective with one or two free parameters."""
-    sizes = points or [_points(p, len(objective.free)) for p in objective.parameters]
+    sizes = points or [_points(p, len(objective.free), objective.model.is_smooth) for p in objective.parameters]
     axes = tuple(axis(p, n) for p, n in zip(objective.parameters, sizes, strict=True))
     return Grid(objective, axes, reference_ranges(objective))
 
 
-def _points(parameter: Parameter, free: int) -> int:
+def _points(parameter: Parameter, free: int, smooth: bool) -> int:
     first, last = to_coordinate(parameter, np.array(parameter.span))
     length, spacing = last - first, SPACING
     if parameter.unit == LEVELS:
         length, spacing = np.exp(last / 2) - np.exp(first / 2), SPACING_LEVELS
-    return int(np.ceil(length / spacing * (FINER_ALONE if free == 1 else 1))) + 1
+    finer = (1 if free > 1 else FINER_ALONE) / (SMOOTH if smooth else 1)
+    return int(np.ceil(length / spacing * finer)) + 1
 
 
 def reference_ranges(objective: Objective) -> Array:

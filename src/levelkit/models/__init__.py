@@ -9,9 +9,27 @@ from typing import Any
 from levelkit.errors import UsageError
 from levelkit.models.base import GameArrays, Model, Parameter, Prior
 from levelkit.models.baselines import Uniform
+from levelkit.models.equilibrium import LogitQRE
+from levelkit.models.heterogeneous import HeterogeneousQRE
+from levelkit.models.introspection import NoisyIntrospection
 from levelkit.models.levels import TQRE, LevelK, LevelModel, PoissonCH, QuantalCH, QuantalLevelK
+from levelkit.models.tremble import NashTremble
 
-REGISTRY: dict[str, type[Model]] = {m.name: m for m in (TQRE, PoissonCH, QuantalCH, LevelK, QuantalLevelK, Uniform)}
+REGISTRY: dict[str, type[Model]] = {
+    m.name: m
+    for m in (
+        TQRE,
+        PoissonCH,
+        QuantalCH,
+        LevelK,
+        QuantalLevelK,
+        LogitQRE,
+        HeterogeneousQRE,
+        NoisyIntrospection,
+        NashTremble,
+        Uniform,
+    )
+}
 
 
 def get(name: str, **options: Any) -> Model:
@@ -36,9 +54,13 @@ __all__ = [
     "REGISTRY",
     "TQRE",
     "GameArrays",
+    "HeterogeneousQRE",
     "LevelK",
     "LevelModel",
+    "LogitQRE",
     "Model",
+    "NashTremble",
+    "NoisyIntrospection",
     "Parameter",
     "PoissonCH",
     "Prior",

@@ -11,7 +11,7 @@ at one parameter, a grid, or thousands of games at once, and XLA vectorises over
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -69,16 +69,27 @@ class Parameter:
         return self.unit == PER_PAYOFF
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A simpler model that this one becomes as a parameter reaches an end of its range."""
+
+    model: Model
+    parameter: str
+    value: float
+
+
 class GameArrays(NamedTuple):
     """What a model sees of a game.
 
     payoffs: one array per agent, (A_1, ..., A_n, *batch). level0: one per agent, (A_i, *batch).
     payoff_range: (*batch), largest minus smallest payoff of the game, used as the yardstick for ties.
+    extra: what the model's `prepare` computed once for the game.
     """
 
     payoffs: tuple[jax.Array, ...]
     level0: tuple[jax.Array, ...]
     payoff_range: jax.Array
+    extra: Any = ()
 
 
 Params = Mapping[str, "jax.Array"]
@@ -99,6 +110,29 @@ class Model:
     def probabilities(self, game: GameArrays, params: Params) -> tuple[jax.Array, ...]:
         """Choice probabilities, one (A_i, *batch) array per agent; finite and smooth at every legal parameter."""
         raise TypeError(f"{type(self).__name__} must state its probabilities")
+
+    def prepare(self, games: Sequence[Game]) -> Any:
+        """What is computed once for each game, whatever the parameters: a pytree of arrays, games along the last axis.
+
+        games: of one shape. The model finds it in `GameArrays.extra`; it must not depend on the unit of payoffs.
+        """
+        return ()
+
+    def variants(self, games: Sequence[Game]) -> tuple[Model, ...]:
+        """The members of a family told apart by a choice, not by a number (which equilibrium): each is fitted, the best
+        one counts.
+        """
+        return (self,)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The simpler models nested in this one, for likelihood-ratio tests."""
+        return ()
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether probabilities change slowly with the parameters, so that a coarse search finds all optima."""
+        return False
 
     @property
     def is_jumpy(self) -> bool:

@@ -25,7 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from levelkit.errors import UsageError
-from levelkit.models.base import LEVELS, PER_PAYOFF, SHARE, GameArrays, Model, Parameter, Params, Prior
+from levelkit.models.base import LEVELS, PER_PAYOFF, SHARE, GameArrays, Limit, Model, Parameter, Params, Prior
+from levelkit.models.baselines import Uniform
 from levelkit.models.responses import best_response, expected_payoffs, logit_response
 
 Population = Literal["poisson", "geometric", "spike-poisson"]
@@ -213,6 +214,17 @@ class PoissonCH(TauModel):
         """Best responses jump as beliefs move."""
         return True
 
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Uniform play at tau = 0."""
+        return (Limit(Uniform(), "tau", 0.0),)
+
+
+def _quantal_limits(model: TauModel, precision: str) -> tuple[Limit, ...]:
+    """Without precision play is uniform (if level 0 is); with infinite precision it is Poisson-CH."""
+    best = PoissonCH(model.levels, model.belief, model.population, model.tau_max)
+    return Limit(Uniform(), precision, 0.0), Limit(best, precision, np.inf)
+
 
 @dataclass(frozen=True)
 class QuantalCH(TauModel):
@@ -221,6 +233,11 @@ class QuantalCH(TauModel):
     name: ClassVar[str] = "quantal-ch"
     label: ClassVar[str] = "quantal cognitive hierarchy"
     own_parameters: ClassVar[tuple[Parameter, ...]] = (LAM,)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Uniform play and Poisson-CH."""
+        return _quantal_limits(self, "lam")
 
     def precision(self, params: Params) -> jax.Array:
         """lam at every level."""
@@ -235,6 +252,11 @@ class TQRE(TauModel):
     name: ClassVar[str] = "tqre"
     label: ClassVar[str] = "truncated QRE (TQRE)"
     own_parameters: ClassVar[tuple[Parameter, ...]] = (GAMMA,)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Uniform play and Poisson-CH."""
+        return _quantal_limits(self, "gamma")
 
     def precision(self, params: Params) -> jax.Array:
         """gamma * k at level k."""

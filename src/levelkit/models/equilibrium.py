@@ -1,0 +1,109 @@
+"""Equilibrium models: everybody's noisy response is right about everybody else's.
+
+Logit quantal response equilibrium (McKelvey & Palfrey 1995) is followed along its principal branch by
+`levelkit.models.branches`; a prediction starts from the branch and is made exact by Newton's method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from levelkit.errors import UsageError
+from levelkit.models import branches
+from levelkit.models.base import PER_PAYOFF, GameArrays, Limit, Model, Parameter, Params, Prior
+from levelkit.models.baselines import Uniform
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from levelkit.games import Game
+
+LAM = Parameter(
+    "lam",
+    0.0,
+    np.inf,
+    "log",
+    5.0,
+    Prior("lognormal", (1.0, 1.5)),
+    "precision lambda",
+    PER_PAYOFF,
+    (0.1, 2000.0),
+)
+
+
+@dataclass(frozen=True)
+class LogitQRE(Model):
+    """Logit quantal response equilibrium on the principal branch, one precision lam for all players.
+
+    Where a branch turns back, several of its equilibria share one lam. crossing: which of them is predicted, counted
+    along the branch from 0 (the last one where there are fewer); None, for fits only, takes the one that fits best.
+    Symmetric games stay on the symmetric branch. Infinite lam is its limit, the logit-selected Nash equilibrium.
+    """
+
+    name: ClassVar[str] = "qre"
+    label: ClassVar[str] = "logit QRE"
+
+    crossing: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.crossing is not None and not (isinstance(self.crossing, int) and self.crossing >= 0):
+            raise UsageError(f"crossing = {self.crossing!r}: give a whole number from 0, or leave it out")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """lam."""
+        return (LAM,)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Along a branch nothing jumps."""
+        return True
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Uniform play at lam = 0."""
+        return (Limit(Uniform(), "lam", 0.0),)
+
+    def prepare(self, games: Sequence[Game]) -> branches.Branch:
+        """The games' principal branches."""
+        return branches.prepare(games)
+
+    def variants(self, games: Sequence[Game]) -> tuple[Model, ...]:
+        """One for each equilibrium that the most folded branch has at one lam."""
+        if self.crossing is not None:
+            return (self,)
+        folds = max(branches.turns(g) for g in games)
+        return tuple(replace(self, crossing=c) for c in range(folds + 1))
+
+    def probabilities(self, game: GameArrays, params: Params) -> tuple[jax.Array, ...]:
+        """The equilibrium at lam."""
+        sizes = tuple(p.shape[0] for p in game.level0)
+        lam = jnp.asarray(params["lam"]) * game.payoff_range
+        payoffs = branches.normalised(game.payoffs, game.payoff_range)
+        y = branches.read(payoffs, game.extra, lam, sizes, self.crossing or 0)
+        return branches.play(y, sizes)
+
+    def branch(self, game: Game) -> pd.DataFrame:
+        """The principal branch of one game, from uniform play to its limit: lam (per payoff unit), arclength, turns
+        (how often lam has turned back before), and a column "player: action" for every action's probability.
+        """
+        return branches.frame(game)
+
+    def limit(self, game: Game) -> dict[str, np.ndarray]:
+        """The Nash equilibrium in which the principal branch ends, {player: (A_i,)}."""
+        return self.predict(game, lam=np.inf)
+
+    def bifurcations(self, game: Game) -> list[float]:
+        """Values of lam, per payoff unit, at which other branches leave the principal one (pitchforks of games with
+        symmetries), in the order in which it passes them.
+        """
+        return branches.forks(game)
+
+
+__all__: Sequence[Any] = ["LAM", "LogitQRE"]
