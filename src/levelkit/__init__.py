@@ -26,6 +26,7 @@ _WHERE = {
     "compare": "levelkit.inference.compare",
     "Comparison": "levelkit.inference.compare",
     "restrictiveness": "levelkit.inference.compare",
+    "empirical_payoffs": "levelkit.inference.empirical",
     "Fits": "levelkit.inference.results",
     "Status": "levelkit.inference.status",
     "identification": "levelkit.inference.design",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from levelkit.games import Game, game, library, library_sets
     from levelkit.inference.compare import Comparison, compare, restrictiveness
     from levelkit.inference.design import identification, level_play
+    from levelkit.inference.empirical import empirical_payoffs
     from levelkit.inference.fit import fit
     from levelkit.inference.results import Fits
     from levelkit.inference.status import Status

@@ -236,8 +236,8 @@ def compare(
     """Fit several models to the same choices and say which explains them.
 
     by: as in `fit`. holdout: a column ("game" or a group column): each of its values within a unit is left out once,
-    the model is fitted to the rest, and the left-out choices are predicted. Raises UsageError for fewer than two models,
-    or a holdout column that is also in `by`.
+    the model is fitted to the rest, and the left-out choices are predicted. Raises UsageError for fewer than two
+    models, or a holdout column that is also in `by`.
 
     >>> import levelkit as lk
     >>> both = lk.compare(lk.shipped_choices("rpc2009"), [lk.TQRE(), lk.LogitQRE()])
@@ -316,8 +316,8 @@ def restrictiveness(
     uniform play, 0 fits anything.
 
     For the games and sample sizes of the choices, all pooled, observed frequencies are drawn evenly from all there are;
-    the model is fitted to each draw. Restrictiveness is the mean of its Kullback-Leibler distance over that of uniform play.
-    Returns {"restrictiveness", "se", "draws"}.
+    the model is fitted to each draw. Restrictiveness is the mean of its Kullback-Leibler distance over that of uniform
+    play. Returns {"restrictiveness", "se", "draws"}.
     """
     if draws < 2:
         raise UsageError(f"draws = {draws}: give at least 2")

@@ -107,6 +107,8 @@ def fit(
         likelihood=likelihood,
         mean_level_doubled=None,
     )
+    if not (shared or simplex) and len(free) == 1 and len(fits.result.value) <= _SENSITIVITY_LIMIT:
+        fits = fits.with_elsewhere()
     if not isinstance(model, LevelModel) or model.depth is None or model.depth in held or shared or len(free) > 2:
         return fits
     if sensitivity is None:

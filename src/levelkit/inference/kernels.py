@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from levelkit import numerics
 from levelkit.models.base import GameArrays, Model
 
 if TYPE_CHECKING:
@@ -36,22 +37,7 @@ _BLOCKS = 16
 _TABLES = (2, 32)
 THREADS = max(1, min(8, os.cpu_count() or 1))
 
-
-def setup_jax() -> None:
-    """Switch to float64 and, unless the user has set one, to a persistent compilation cache."""
-    jax.config.update("jax_enable_x64", True)
-    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
-        root = os.environ.get("LEVELKIT_CACHE") or os.path.join(
-            os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"),
-            "levelkit",
-            "jax",
-        )
-        jax.config.update("jax_compilation_cache_dir", root)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-        jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
-
-
-setup_jax()
+numerics.setup_jax()
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ class Fits:
     errors: str
     likelihood: Likelihood
     mean_level_doubled: Array | None
+    elsewhere: dict[int, str] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.units)
@@ -226,6 +227,20 @@ class Fits:
         at = {p.name: again.params[i] for i, p in enumerate(bigger.parameters)}
         return dataclasses.replace(self, mean_level_doubled=_mean_level(bigger, at))
 
+    def with_elsewhere(self) -> Fits:
+        """The same fits, with a note where an equilibrium that the model does not single out fits better."""
+        units, r = self.likelihood.units, self.result
+        found = {}
+        for u in np.flatnonzero(np.diff(units.start) == 1):
+            row = units.start[u]
+            game = units.games[units.game[row]]
+            other = self.model.elsewhere(game, units.counts[row, : game.n_counts], float(r.value[u]))
+            if other is not None:
+                unit = self.likelihood.ranges[units.game[row]] / kernels.payoff_unit(game)
+                where = ", ".join(f"{name}={value / unit:.4g}" for name, value in other[0].items())
+                found[int(u)] = f"another equilibrium, off the principal branch, fits better: {where} ({other[1]:.2f})"
+        return dataclasses.replace(self, elsewhere=found) if found else self
+
     def _rival_text(self) -> Array:
         """The other optima of each distinct unit as text, e.g. "tau=0.75, gamma=0.2 (-0.17)"."""
         r = self.result
@@ -267,6 +282,8 @@ class Fits:
             moved = np.abs(self._mean_levels()["mean_level_shift"]) > 0.1
             parts.append((moved, "the mean level depends on the number of levels"))
         notes = np.full(len(self), "", dtype=object)
+        for u, words in self.elsewhere.items():
+            parts.append((rep == u, words))
         for where, words in parts:
             where = np.asarray(where)
             notes[where] = [f"{old}; {words}" if old else words for old in notes[where]]

@@ -124,6 +124,12 @@ class Model:
         """
         return (self,)
 
+    def elsewhere(self, game: Game, counts: np.ndarray, above: float) -> tuple[dict[str, float], float] | None:
+        """A prediction that the parameters alone do not single out (another equilibrium) and that fits counts (W,)
+        better than any other, and than `above`: parameters and log-likelihood; None where there is none.
+        """
+        return None
+
     @property
     def limits(self) -> tuple[Limit, ...]:
         """The simpler models nested in this one, for likelihood-ratio tests."""

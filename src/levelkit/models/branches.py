@@ -23,12 +23,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from levelkit import numerics
 from levelkit.models.responses import expected_payoffs
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from levelkit.games import Game
+
+numerics.setup_jax()
 
 # The branch is followed to this precision, per payoff range; beyond it play is that of the last point.
 LAST = 1e7
@@ -395,3 +398,67 @@ def forks(game: Game) -> list[float]:
                 high = middle
         found.append(float((low + high) / 2 / spread))
     return found
+
+
+# Precisions, per payoff range, at which equilibria near the observed frequencies are looked for.
+_LOOK = np.geomspace(0.2, 500.0, 60)
+
+
+def from_frequencies(game: Game, counts: np.ndarray, above: float) -> tuple[float, float] | None:
+    """The best-fitting equilibrium that Newton's method reaches from the observed frequencies and that does not lie on
+    the principal branch: lam per payoff unit, and log-likelihood of counts (W,). None where there is none above `above`.
+
+    A pool of starts, not a proof: equilibria far from what was played are not looked for.
+    """
+    sizes, spread = game.shape, game.payoff_range
+    parts = [counts[s] for s in game.slices]
+    if not spread or not all(p.sum() > 0 for p in parts):
+        return None
+    payoffs = normalised(tuple(p[..., None] for p in game.payoffs), spread)
+    free = np.zeros(1, bool)
+    smooth = [np.log((p + 0.5) / (p + 0.5).sum()) for p in parts]
+    start = np.concatenate([v - np.sum(np.exp(v) * v) for v in smooth])
+    lams = _LOOK
+    best: tuple[float, float, np.ndarray] | None = None
+    for _ in range(5):
+        y, log_p, good = (np.asarray(a) for a in _roots(payoffs, free, start[:, None], lams, sizes))
+        value = np.where(good, counts @ np.maximum(log_p, np.log(1e-300)), -np.inf)
+        if not (value > above + 1e-6).any():
+            break
+        value = np.where(_on_branch(game, lams, np.exp(log_p)), -np.inf, value)
+        top = int(np.argmax(value))
+        if not np.isfinite(value[top]):
+            break
+        if best is None or value[top] > best[1]:
+            best = float(lams[top]), float(value[top]), y[:, top]
+        start = best[2]
+        step = lams[1] / lams[0]
+        lams = best[0] * np.geomspace(1 / step, step, len(_LOOK))
+    return None if best is None or best[1] <= above else (best[0] / spread, best[1])
+
+
+@partial(jax.jit, static_argnames="sizes")
+def _roots(
+    payoffs: tuple[jax.Array, ...], symmetric: jax.Array, start: jax.Array, lams: jax.Array, sizes: tuple[int, ...]
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    y = at_lam(payoffs, symmetric, jnp.broadcast_to(start, (len(start), len(lams))), lams, sizes, 25)
+    off = jnp.max(jnp.abs(y - lams * respond(payoffs, y, sizes)), axis=0)
+    return y, jnp.log(jnp.concatenate(play(y, sizes))), off < 1e-8 * (1 + lams)
+
+
+@partial(jax.jit, static_argnames=("sizes", "crossing"))
+def _read_play(
+    payoffs: tuple[jax.Array, ...], branch: Branch, lams: jax.Array, sizes: tuple[int, ...], crossing: int
+) -> jax.Array:
+    return jnp.concatenate(play(read(payoffs, branch, lams, sizes, crossing), sizes))
+
+
+def _on_branch(game: Game, lams: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    """Whether points (W, m) at precisions (m,) lie on the principal branch."""
+    branch = prepare([game])
+    payoffs = normalised(tuple(p[..., None] for p in game.payoffs), game.payoff_range)
+    near = np.zeros(len(lams), bool)
+    for crossing in range(turns(game) + 1):
+        here = np.asarray(_read_play(payoffs, branch, lams, game.shape, crossing))
+        near |= np.abs(here - probabilities).max(axis=0) < 1e-5
+    return near

@@ -89,6 +89,11 @@ class LogitQRE(Model):
         y = branches.read(payoffs, game.extra, lam, sizes, self.crossing or 0)
         return branches.play(y, sizes)
 
+    def elsewhere(self, game: Game, counts: np.ndarray, above: float) -> tuple[dict[str, float], float] | None:
+        """The best equilibrium off the principal branch that is reached from the observed frequencies."""
+        found = branches.from_frequencies(game, counts, above)
+        return None if found is None else ({"lam": found[0]}, found[1])
+
     def branch(self, game: Game) -> pd.DataFrame:
         """The principal branch of one game, from uniform play to its limit: lam (per payoff unit), arclength, turns
         (how often lam has turned back before), and a column "player: action" for every action's probability.
