@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,15 @@ class Stack:
         payoffs = tuple(_needed(np.stack([g.payoffs[i] for g in games], axis=-1), i) / units for i in range(n))
         level0 = tuple(np.stack([level0_play(g, i) for g in games], axis=-1) for i in range(n))
         return Stack(games[0].shape, GameArrays(payoffs, level0, spread / units, model.prepare(games)))  # type: ignore[arg-type]
+
+    @cached_property
+    def padded(self) -> GameArrays:
+        """The arrays with the number of games rounded up to a power of four, so that few sizes are compiled."""
+        n = self.arrays.payoff_range.shape[0]
+        size = 1
+        while size < n:
+            size *= 4
+        return jax.tree.map(lambda a: np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, size - n)], mode="edge"), self.arrays)
 
 
 def _needed(payoffs: Array, i: int) -> Array:
@@ -289,7 +298,7 @@ def _run(
     """Cut rows into pieces of one size, run them on the threads, and put the results together again."""
     m = len(index)
     piece = _BLOCKS * _BLOCK
-    arrays = _padded_games(stack.arrays)
+    arrays = stack.padded
 
     def one(start: int) -> tuple[Array, ...]:
         stop = min(start + piece, m)
@@ -304,15 +313,6 @@ def _run(
     with ThreadPoolExecutor(THREADS) as pool:
         parts = list(pool.map(one, starts))
     return tuple(np.concatenate(p, axis=-1) for p in zip(*parts, strict=True))
-
-
-def _padded_games(arrays: GameArrays) -> GameArrays:
-    """Round the number of games up to a power of four, so that few sizes are compiled."""
-    n = arrays.payoff_range.shape[0]
-    size = 1
-    while size < n:
-        size *= 4
-    return jax.tree.map(lambda a: np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, size - n)], mode="edge"), arrays)
 
 
 def _blocked(rows: Any, piece: int, block: int) -> Any:

@@ -122,7 +122,7 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: 
             at, v = optimize.climb(grid.objective, u, at, low, high, steps=30, gain=1e-7, reach=_REACH)
             good = _promising(here[chosen], at, v, n_units) if fine else np.array([], int)
             at[:, good], v[good] = optimize.polish(
-                grid.objective, u[good], at[:, good], v[good], low[:, good], high[:, good], steps=60
+                grid.objective, u[good], at[:, good], v[good], low[:, good], high[:, good], steps=25
             )
             top = np.full(n_units, -np.inf)
             np.maximum.at(top, here[chosen], v)
@@ -130,7 +130,7 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: 
             leading = v[good] >= top[here[chosen[good]]]
             slow = good[rising & leading]
             at[:, slow], v[slow] = optimize.polish(
-                grid.objective, u[slow], at[:, slow], v[slow], low[:, slow], high[:, slow], steps=500
+                grid.objective, u[slow], at[:, slow], v[slow], low[:, slow], high[:, slow], steps=80
             )
             stalled = good[rising & ~leading]
             v[stalled] = -np.inf  # still climbing a thin ridge: on the way to an optimum, but none itself

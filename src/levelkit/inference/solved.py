@@ -18,7 +18,7 @@ Progress = Callable[[int, int], None]
 
 # No better than uniform play: the log-likelihoods agree to this.
 NOTHING = 1e-6
-_CHUNK = 8192
+_CHUNK = 4096
 
 # Where, as shares of the parameters' spans, it is tried whether choices reveal them.
 _SPOTS = ((0.35, 0.25), (0.55, 0.35), (0.7, 0.15), (0.45, 0.5), (0.6, 0.6))

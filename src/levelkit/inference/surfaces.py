@@ -187,7 +187,8 @@ def read(grid: Grid, tables: Tables, unit: Index) -> Surfaces:
         own = table.ndim == 3
         if own:
             table = np.pad(table, [(0, size - len(piece)), (0, 0), (0, 0)], mode="edge")
-        parts.append([np.asarray(o)[: len(piece)] for o in _read(padded, table, grid.shape)])
+        peaks, *profiles = (np.asarray(o)[: len(piece)] for o in _read(padded, table, grid.shape))
+        parts.append([*_highest(peaks), *profiles])
     heights, peaks, first, first_at, second, second_at = (np.concatenate(p) for p in zip(*parts, strict=True))
     if len(grid.axes) == 1:
         return Surfaces(peaks, heights, (first,), (np.zeros_like(first_at),))
@@ -234,6 +235,19 @@ def _product(grid: Grid, tables: Tables, unit: Index) -> tuple[Array, Array]:
     return counts, np.pad(made.reshape(-1, nodes), [(0, short), (0, 0)])
 
 
+def _highest(peaks: Array) -> tuple[Array, Index]:
+    """Heights and nodes of each surface's PEAKS highest peaks, (U, PEAKS), from values (U, nodes), -inf elsewhere."""
+    unit, node = np.nonzero(peaks > -np.inf)
+    height = peaks[unit, node]
+    order = np.lexsort((node, -height, unit))
+    unit, node, height = unit[order], node[order], height[order]
+    place = np.arange(len(unit)) - np.searchsorted(unit, unit)
+    kept = place < PEAKS
+    heights, nodes = np.full((len(peaks), PEAKS), -np.inf), np.zeros((len(peaks), PEAKS), int)
+    heights[unit[kept], place[kept]], nodes[unit[kept], place[kept]] = height[kept], node[kept]
+    return heights, nodes
+
+
 @partial(jax.jit, static_argnames="shape")
 def _read(counts: jax.Array, table: jax.Array, shape: tuple[int, int]) -> tuple[jax.Array, ...]:
     product = counts @ table if table.ndim == 2 else jnp.einsum("uw,uwn->un", counts, table)
@@ -248,11 +262,8 @@ def _read(counts: jax.Array, table: jax.Array, shape: tuple[int, int]) -> tuple[
             near = edge[:, 1 + di : 1 + di + n, 1 + dj : 1 + dj + m]
             # of equal neighbours only the first counts, so that a plateau has few peaks
             peak &= (surfaces > near) if (di, dj) < (0, 0) else (surfaces >= near)
-    flat = jnp.where(peak, surfaces, -jnp.inf).reshape(len(counts), -1)
-    heights, where = jax.lax.top_k(flat, min(PEAKS, flat.shape[1]))
     return (
-        heights,
-        where,
+        jnp.where(peak, surfaces, -jnp.inf).reshape(len(counts), -1),
         surfaces.max(axis=2),
         surfaces.argmax(axis=2),
         surfaces.max(axis=1),

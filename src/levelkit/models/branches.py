@@ -406,7 +406,7 @@ _LOOK = np.geomspace(0.2, 500.0, 60)
 
 def from_frequencies(game: Game, counts: np.ndarray, above: float) -> tuple[float, float] | None:
     """The best-fitting equilibrium that Newton's method reaches from the observed frequencies and that does not lie on
-    the principal branch: lam per payoff unit, and log-likelihood of counts (W,). None where there is none above `above`.
+    the principal branch: lam per payoff unit, and log-likelihood of counts (W,). None where none is above `above`.
 
     A pool of starts, not a proof: equilibria far from what was played are not looked for.
     """

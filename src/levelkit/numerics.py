@@ -1,0 +1,21 @@
+"""How JAX is set up, before anything is computed with it."""
+
+from __future__ import annotations
+
+import os
+
+import jax
+
+
+def setup_jax() -> None:
+    """Switch to float64 and, unless the user has set one, to a persistent compilation cache."""
+    jax.config.update("jax_enable_x64", True)
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
+        root = os.environ.get("LEVELKIT_CACHE") or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"),
+            "levelkit",
+            "jax",
+        )
+        jax.config.update("jax_compilation_cache_dir", root)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
