@@ -129,8 +129,8 @@ def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: 
             rising = optimize.promise(grid.objective, u[good], at[:, good], low[:, good], high[:, good]) > _RISING
             leading = v[good] >= top[here[chosen[good]]]
             slow = good[rising & leading]
-            at[:, slow], v[slow] = optimize.polish(
-                grid.objective, u[slow], at[:, slow], v[slow], low[:, slow], high[:, slow], steps=80
+            at[:, slow], v[slow] = optimize.follow(
+                grid.objective, u[slow], at[:, slow], v[slow], low[:, slow], high[:, slow]
             )
             stalled = good[rising & ~leading]
             v[stalled] = -np.inf  # still climbing a thin ridge: on the way to an optimum, but none itself

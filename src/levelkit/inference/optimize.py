@@ -145,6 +145,35 @@ def polish(
     return x, value
 
 
+def follow(
+    objective: Curved, unit: Index, x: Array, value: Array, lower: Array, upper: Array, rounds: int = 15
+) -> tuple[Array, Array]:
+    """Go on along thin ridges, where Newton steps are short: after a few of them, leap ahead in the way they went."""
+    x, value = x.copy(), value.copy()
+    leaps = np.array([1.0, 4.0, 16.0, 64.0, 256.0])
+    active = np.arange(len(unit))
+    for _ in range(rounds):
+        if not active.size:
+            break
+        low, high = lower[:, active], upper[:, active]
+        at, v = polish(objective, unit[active], x[:, active], value[active], low, high, steps=3)
+        way = np.where(np.isfinite(at), at - x[:, active], 0.0)
+        trials = np.clip(at[..., None] + way[..., None] * leaps, low[..., None], high[..., None])
+        many, spread = np.repeat(unit[active], len(leaps)), trials.reshape(len(x), -1)
+        bounds = np.repeat(low, len(leaps), axis=1), np.repeat(high, len(leaps), axis=1)
+        # a leap ends beside the ridge: back onto it before it is judged
+        spread, ahead = polish(objective, many, spread, objective.value(many, spread), *bounds, steps=5)
+        trials, ahead = spread.reshape(trials.shape), ahead.reshape(-1, len(leaps))
+        best = ahead.argmax(axis=1)
+        rows = np.arange(len(active))
+        leapt = ahead[rows, best] > v
+        gain = np.maximum(ahead[rows, best], v) - value[active]
+        x[:, active] = np.where(leapt, trials[:, rows, best], at)
+        value[active] = np.maximum(ahead[rows, best], v)
+        active = active[gain > 1e-9]
+    return x, value
+
+
 def promise(objective: Curved, unit: Index, x: Array, lower: Array, upper: Array) -> Array:
     """How much a Newton step uphill would gain to first order, (m,): next to nothing at an optimum."""
     if not len(unit):
