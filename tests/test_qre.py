@@ -365,3 +365,10 @@ def test_recovery_from_simulated_choices():
     assert frame["estimate"].median() == pytest.approx(1.5, abs=0.08)
     covered = (frame["low"] <= 1.5) & (frame["high"] >= 1.5)
     assert 0.91 < covered.mean() < 0.99
+
+
+def test_branch_figure(tmp_path):
+    for name in ("rpc_sw10", "competitive_base"):
+        figure = lk.LogitQRE().plot(lk.game(name))
+        assert len(figure.axes) == (1 if lk.game(name).symmetric else 2)
+        figure.savefig(tmp_path / "b.png")

@@ -360,6 +360,21 @@ def turns(game: Game) -> int:
     return int(np.sum(slope[1:] * slope[:-1] < 0))
 
 
+def smooth_frame(game: Game, points: int = 300) -> pd.DataFrame:
+    """As `frame`, at lam from 0.03 to 10,000 per payoff range; a branch that turns keeps its own points."""
+    own = frame(game)
+    spread = game.payoff_range or 1.0
+    inside = (own["lam"] * spread >= 0.03) & (own["lam"] * spread <= 1e4)
+    if turns(game):
+        return own[inside].reset_index(drop=True)
+    lams = np.geomspace(0.03, 1e4, points)
+    payoffs = normalised(tuple(p[..., None] for p in game.payoffs), spread)
+    shares = np.asarray(_read_play(payoffs, prepare([game]), lams, game.shape, 0))
+    import pandas as pd
+
+    return pd.DataFrame({"lam": lams / spread} | dict(zip(own.columns[3:], shares, strict=True)))
+
+
 def frame(game: Game) -> pd.DataFrame:
     """The principal branch as a table: lam per payoff unit, arclength, turns, and every action's probability."""
     import pandas as pd

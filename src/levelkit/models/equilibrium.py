@@ -21,6 +21,7 @@ from levelkit.models.baselines import Uniform
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from levelkit.games import Game
 
@@ -99,6 +100,12 @@ class LogitQRE(Model):
         (how often lam has turned back before), and a column "player: action" for every action's probability.
         """
         return branches.frame(game)
+
+    def plot(self, game: Game) -> Figure:
+        """The branch as a figure: every action's probability against lam; bifurcations are dotted."""
+        from levelkit.report.plots.branch import branch
+
+        return branch(game)
 
     def limit(self, game: Game) -> dict[str, np.ndarray]:
         """The Nash equilibrium in which the principal branch ends, {player: (A_i,)}."""

@@ -194,6 +194,6 @@ def _frequencies(result: Comparison, unit: int) -> Figure:
         axes.set_aspect("equal")
     for axes in panels[size:]:
         axes.set_axis_off()
-    figure.supxlabel("predicted frequency", fontsize=9)
-    figure.supylabel("observed frequency (95% Wilson intervals)", fontsize=9)
+    figure.supxlabel("predicted frequency (bars: 95% Wilson intervals of the observed)", fontsize=9)
+    figure.supylabel("observed frequency", fontsize=9)
     return figure
