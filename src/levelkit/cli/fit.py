@@ -21,7 +21,10 @@ def command(
         Path | None, typer.Option(help="Games: .toml, .nfg or a folder; else those that come along.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="tqre, poisson-ch, quantal-ch, level-k, quantal-level-k, qre, hqre, ... or uniform.")
+        str,
+        typer.Option(
+            help="tqre, poisson-ch, quantal-ch, level-k, quantal-level-k, qre, hqre, noisy-introspection, nash-tremble or uniform."
+        ),
     ] = "tqre",
     set_: Annotated[
         Texts, typer.Option("--set", help="An option of the model, such as levels=20.", show_default=False)
