@@ -23,7 +23,8 @@ def command(
     model: Annotated[
         str,
         typer.Option(
-            help="tqre, poisson-ch, quantal-ch, level-k, quantal-level-k, qre, hqre, noisy-introspection, nash-tremble or uniform."
+            help="tqre, poisson-ch, quantal-ch, level-k, quantal-level-k, qre, hqre, noisy-introspection, "
+            "nash-tremble or uniform."
         ),
     ] = "tqre",
     set_: Annotated[
