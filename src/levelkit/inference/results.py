@@ -172,7 +172,7 @@ class Fits:
         with np.errstate(divide="ignore", invalid="ignore"):
             gain = np.where(n > 0, (value - uniform) / n, np.nan)
             completeness = np.where(room > 1e-9, (value - uniform) / room, np.nan)
-            bic = k * np.log(n) - 2 * value
+            bic = np.where(n > 0, k * np.log(n) - 2 * value, np.nan)
         frame["n"], frame["no_choice"] = n, no_choice
         frame["games"] = np.diff(self.units.start)
         frame["loglik"], frame["loglik_uniform"], frame["loglik_saturated"] = value, uniform, saturated

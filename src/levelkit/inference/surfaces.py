@@ -20,6 +20,8 @@ from levelkit.inference.objective import Objective, from_coordinate, to_coordina
 from levelkit.models.base import LEVELS, Parameter
 
 PEAKS = 12
+# So far (in logs) before the last finite node the range of interior optima ends.
+_SHORT = 1.0
 _SIZES = (16, 128, 1024)
 
 # Distance between nodes: of precisions and shares in log or logit units, of levels in their square root, since the
@@ -91,11 +93,11 @@ class Grid:
         return lower, upper
 
     def beyond(self, unit: Index, x: Array) -> Array:
-        """Whether finite coordinates lie past the last node short of an infinite limit, (F, m): as good as at it."""
+        """Whether finite coordinates lie so near an infinite limit that they are as good as at it, (F, m)."""
         past = np.zeros(x.shape, bool)
         for k, a in enumerate(self.axes):
             if np.isposinf(a.parameter.high):
-                past[k] = x[k] > a.nodes[-2] + a.shift(self.reference[unit])
+                past[k] = x[k] > a.nodes[-2] - _SHORT + a.shift(self.reference[unit])
         return past
 
     def spacing(self, unit: Index, x: Array) -> Array:

@@ -387,27 +387,37 @@ def frame(game: Game) -> pd.DataFrame:
     return pd.DataFrame(columns | dict(zip(labels, probabilities, strict=True)))
 
 
+@partial(jax.jit, static_argnames="sizes")
+def _side(
+    payoffs: tuple[jax.Array, ...], y: jax.Array, lam: jax.Array, tangent: jax.Array, sizes: tuple[int, ...]
+) -> jax.Array:
+    """Sign of the determinant of the system, not restricted to symmetric play, bordered by the tangent."""
+    z = jnp.concatenate([y, lam[None]])
+    return solve(_bordered(payoffs, jnp.zeros((), bool), z, tangent, sizes)[1], z)[1]
+
+
+@partial(jax.jit, static_argnames="sizes")
+def _settle(
+    payoffs: tuple[jax.Array, ...], symmetric: jax.Array, y: jax.Array, lam: jax.Array, sizes: tuple[int, ...]
+) -> jax.Array:
+    return at_lam(payoffs, symmetric, y, lam, sizes, 8)
+
+
 def forks(game: Game) -> list[float]:
     """Where another branch crosses: the unrestricted system's bordered determinant changes its sign, by bisection."""
     branch, sizes = of_game(game), game.shape
     spread = game.payoff_range or 1.0
-    payoffs = tuple(jnp.asarray(p) for p in normalised(game.payoffs, spread))
-    free = jnp.zeros((), bool)
-
-    def side(y: Any, lam: Any, tangent: Any) -> float:
-        z = jnp.concatenate([jnp.asarray(y), jnp.asarray(lam)[None]])
-        return float(solve(_bordered(payoffs, free, z, jnp.asarray(tangent), sizes)[1], z)[1])
-
+    payoffs = normalised(game.payoffs, spread)
     found = []
     tangents = np.concatenate([branch.y_slope, branch.lam_slope[:, None]], axis=1)
-    sides = [side(branch.y[k], branch.lam[k], tangents[k]) for k in range(len(branch.lam))]
+    sides = [float(_side(payoffs, branch.y[k], branch.lam[k], tangents[k], sizes)) for k in range(len(branch.lam))]
     for k in np.flatnonzero(np.diff(np.sign(sides)) != 0):
         low, high = branch.lam[k], branch.lam[k + 1]
-        y = jnp.asarray(branch.y[k])
+        y = branch.y[k]
         for _ in range(50):
             middle = (low + high) / 2
-            y = at_lam(payoffs, jnp.asarray(branch.symmetric), y, jnp.asarray(middle), sizes, 8)
-            if side(y, middle, tangents[k]) == sides[k]:
+            y = _settle(payoffs, branch.symmetric, y, middle, sizes)
+            if float(_side(payoffs, y, middle, tangents[k], sizes)) == sides[k]:
                 low = middle
             else:
                 high = middle
