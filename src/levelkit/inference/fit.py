@@ -12,7 +12,7 @@ from levelkit.errors import DataError, UsageError
 from levelkit.inference import joint, solved
 from levelkit.inference.intervals import drop
 from levelkit.inference.kernels import Index
-from levelkit.inference.likelihood import Likelihood, Units, distinct, group
+from levelkit.inference.likelihood import Likelihood, Units, distinct, group, take
 from levelkit.inference.results import Fits
 from levelkit.inference.solved import Options, Progress
 from levelkit.models.base import Model
@@ -86,7 +86,12 @@ def fit(
         variants = model.variants(few.games)
         likelihood = Likelihood(variants[0], few, scale)
         owner_of_sub = None
-        parts = [solved.solve(Likelihood(v, few, scale), held, options, progress) for v in variants]
+        parts = [solved.solve(likelihood, held, options, progress)]
+        concerned = np.array([len(model.variants((g,))) for g in few.games])
+        for number, variant in enumerate(variants[1:], start=1):
+            which = np.unique(few.owner[concerned[few.game] > number])
+            part = solved.solve(Likelihood(variant, take(few, which), scale), held, options)
+            parts.append(solved.scattered(part, which, len(few)))
         sub_of_row, rows, extra = representative[units.owner], units, pd.DataFrame(index=range(0))
     fits = Fits(
         model=model,

@@ -91,7 +91,7 @@ def level0_play(game: Game, i: int) -> Array:
 
 def log_probabilities(model: Model, stack: Stack, index: Index, params: Array) -> Array:
     """Log choice probabilities; index (m,) into the stack, params (P, m) -> (sum of A_i, m)."""
-    return _run(_kernel(model, "log_probabilities"), stack, index, (params,))[0]
+    return _run(_kernel(model.core, "log_probabilities"), stack, index, (params,))[0]
 
 
 def table(model: Model, stack: Stack, index: Index, unit: Array, params: Array) -> Array:
@@ -100,7 +100,7 @@ def table(model: Model, stack: Stack, index: Index, unit: Array, params: Array) 
     unit (G,): each game's payoffs are divided by it, so precisions in `params` are per that unit.
     """
     g, nodes = len(index), params.shape[1]
-    kernel = _table_kernel(model)
+    kernel = _table_kernel(model.core)
     blocks = -(-nodes // _BLOCK)
     theta = _blocked(params, blocks * _BLOCK, _BLOCK)
     piece = next(p for p in _TABLES if g <= p or p == _TABLES[-1])
@@ -140,31 +140,31 @@ def _table_kernel(model: Model) -> Callable[..., jax.Array]:
 
 def values(model: Model, stack: Stack, index: Index, counts: Array, params: Array) -> Array:
     """Log-likelihood of counts (W, m) at params (P, m) -> (m,)."""
-    return _run(_kernel(model, "value"), stack, index, (counts, params))[0]
+    return _run(_kernel(model.core, "value"), stack, index, (counts, params))[0]
 
 
 def scores(model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array) -> tuple[Array, ...]:
     """Value (m,), derivatives along seed_p e_p (P, m), and expected information in those directions (P, P, m)."""
-    return _run(_kernel(model, "scores"), stack, index, (counts, params, seeds))
+    return _run(_kernel(model.core, "scores"), stack, index, (counts, params, seeds))
 
 
 def hessians(model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array) -> tuple[Array, ...]:
     """Value (m,), derivatives along seed_p e_p (P, m), and second derivatives in those directions (P, P, m)."""
-    return _run(_kernel(model, "hessians"), stack, index, (counts, params, seeds))
+    return _run(_kernel(model.core, "hessians"), stack, index, (counts, params, seeds))
 
 
 def outer_scores(
     model: Model, stack: Stack, index: Index, counts: Array, params: Array, seeds: Array
 ) -> tuple[Array, ...]:
     """Sum over choices of the outer product of their scores, (P, P, m): the middle of the sandwich."""
-    return _run(_kernel(model, "outer_scores"), stack, index, (counts, params, seeds))
+    return _run(_kernel(model.core, "outer_scores"), stack, index, (counts, params, seeds))
 
 
 def predict(model: Model, game: Game, params: dict[str, float]) -> tuple[Array, ...]:
     """Choice probabilities in one game: one (A_i,) vector per agent."""
     stack = Stack.of([game], model)
     vector = np.array([[params[p.name]] for p in model.parameters]).reshape(len(model.parameters), 1)
-    joint = _run(_kernel(model, "probabilities"), stack, np.zeros(1, int), (vector,))[0][:, 0]
+    joint = _run(_kernel(model.core, "probabilities"), stack, np.zeros(1, int), (vector,))[0][:, 0]
     return tuple(joint[s] for s in game.slices)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -298,3 +298,14 @@ def best_of(parts: list[Solved], fall: float, owner_of_sub: Index | None = None)
         np.int8
     )
     return Solved(**chosen, variant=variant)
+
+
+def scattered(part: Solved, which: Index, n_units: int) -> Solved:
+    """A fit of some units as one of all, where the others have a likelihood of zero (log: minus infinity)."""
+    changed: dict[str, Array] = {"unit": which[part.unit], "rival_unit": which[part.rival_unit]}
+    for name in ("value", "tried", "ridge", "nothing", "jump", "gaps", "capped", "variant", "params"):
+        own = getattr(part, name)
+        full = np.full((*own.shape[:-1], n_units), -np.inf if name == "value" else 0, dtype=own.dtype)
+        full[..., which] = own
+        changed[name] = full
+    return replace(part, **changed)

@@ -124,6 +124,11 @@ class Model:
         """
         return (self,)
 
+    @property
+    def core(self) -> Model:
+        """What is compiled: variants that differ only in what they prepare share it."""
+        return self
+
     def elsewhere(self, game: Game, counts: np.ndarray, above: float) -> tuple[dict[str, float], float] | None:
         """A prediction that the parameters alone do not single out (another equilibrium) and that fits counts (W,)
         better than any other, and than `above`: parameters and log-likelihood; None where there is none.

@@ -46,7 +46,8 @@ _KEPT = 20_000
 
 class Branch(NamedTuple):
     """Points of principal branches, padded with copies of the last: lam (N, *batch), per range; y (N, W, *batch);
-    lam_slope, y_slope: derivatives by arclength; arc (N, *batch): arclength; symmetric (*batch).
+    lam_slope, y_slope: derivatives by arclength; arc (N, *batch): arclength; symmetric (*batch). crossing (*batch):
+    which of the points at one lam is read, from 0; the last one where there are fewer.
     """
 
     lam: Any
@@ -55,6 +56,7 @@ class Branch(NamedTuple):
     y_slope: Any
     arc: Any
     symmetric: Any
+    crossing: Any = 0
 
 
 def solve(matrix: jax.Array, right: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -242,7 +244,9 @@ def prepare(games: Sequence[Game]) -> Branch:
         _branches.move_to_end(k)
     kept = [_branches[k] for k in keys]
     longest = _rounded(max(len(b.lam) for b in kept))
-    stacked = Branch(*(np.stack([_lengthened(getattr(b, f), longest) for b in kept], axis=-1) for f in Branch._fields))
+    stacked = Branch(
+        *(np.stack([_lengthened(part, longest) for part in parts], axis=-1) for parts in zip(*kept, strict=True))
+    )
     while len(_branches) > _KEPT:
         _branches.popitem(last=False)
     return stacked
@@ -298,13 +302,8 @@ def is_symmetric(game: Game) -> bool:
     return own and all(np.array_equal(np.swapaxes(first, i, i + 1), first) for i in range(1, n - 1))
 
 
-def read(
-    payoffs: tuple[jax.Array, ...], branch: Branch, lam: jax.Array, sizes: Sequence[int], crossing: int
-) -> jax.Array:
-    """Log-odds (W, *batch) of the equilibrium at lam (*batch), per payoff range, exact and differentiable.
-
-    crossing: which of the points of the branch at lam, from 0; the last one where there are fewer.
-    """
+def read(payoffs: tuple[jax.Array, ...], branch: Branch, lam: jax.Array, sizes: Sequence[int]) -> jax.Array:
+    """Log-odds (W, *batch) of the equilibrium at lam (*batch), per payoff range, exact and differentiable."""
     shape = jnp.broadcast_shapes(lam.shape, branch.symmetric.shape)
     lam = jnp.broadcast_to(jnp.minimum(lam, branch.lam[-1]), shape)
     fixed = jax.lax.stop_gradient(lam)
@@ -313,7 +312,7 @@ def read(
     passed = passed.at[-1].set(True)
     crosses = passed[1:] != passed[:-1]
     number = jnp.cumsum(crosses, axis=0)
-    wanted = jnp.minimum(crossing + 1, number[-1])
+    wanted = jnp.minimum(branch.crossing + 1, number[-1])
     left = jnp.argmax(crosses & (number == wanted), axis=0)
 
     def at(array: jax.Array, where: jax.Array) -> jax.Array:
@@ -369,7 +368,7 @@ def smooth_frame(game: Game, points: int = 300) -> pd.DataFrame:
         return own[inside].reset_index(drop=True)
     lams = np.geomspace(0.03, 1e4, points)
     payoffs = normalised(tuple(p[..., None] for p in game.payoffs), spread)
-    shares = np.asarray(_read_play(payoffs, prepare([game]), lams, game.shape, 0))
+    shares = np.asarray(_read_play(payoffs, prepare([game]), lams, game.shape))
     import pandas as pd
 
     return pd.DataFrame({"lam": lams / spread} | dict(zip(own.columns[3:], shares, strict=True)))
@@ -471,11 +470,9 @@ def _roots(
     return y, jnp.log(jnp.concatenate(play(y, sizes))), off < 1e-8 * (1 + lams)
 
 
-@partial(jax.jit, static_argnames=("sizes", "crossing"))
-def _read_play(
-    payoffs: tuple[jax.Array, ...], branch: Branch, lams: jax.Array, sizes: tuple[int, ...], crossing: int
-) -> jax.Array:
-    return jnp.concatenate(play(read(payoffs, branch, lams, sizes, crossing), sizes))
+@partial(jax.jit, static_argnames="sizes")
+def _read_play(payoffs: tuple[jax.Array, ...], branch: Branch, lams: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
+    return jnp.concatenate(play(read(payoffs, branch, lams, sizes), sizes))
 
 
 def _on_branch(game: Game, lams: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
@@ -484,6 +481,6 @@ def _on_branch(game: Game, lams: np.ndarray, probabilities: np.ndarray) -> np.nd
     payoffs = normalised(tuple(p[..., None] for p in game.payoffs), game.payoff_range)
     near = np.zeros(len(lams), bool)
     for crossing in range(turns(game) + 1):
-        here = np.asarray(_read_play(payoffs, branch, lams, game.shape, crossing))
+        here = np.asarray(_read_play(payoffs, branch._replace(crossing=np.full(1, crossing)), lams, game.shape))
         near |= np.abs(here - probabilities).max(axis=0) < 1e-5
     return near

@@ -73,7 +73,7 @@ class LogitQRE(Model):
 
     def prepare(self, games: Sequence[Game]) -> branches.Branch:
         """The games' principal branches."""
-        return branches.prepare(games)
+        return branches.prepare(games)._replace(crossing=np.full(len(games), self.crossing or 0))
 
     def variants(self, games: Sequence[Game]) -> tuple[Model, ...]:
         """One for each equilibrium that the most folded branch has at one lam."""
@@ -82,12 +82,17 @@ class LogitQRE(Model):
         folds = max(branches.turns(g) for g in games)
         return tuple(replace(self, crossing=c) for c in range(folds + 1))
 
+    @property
+    def core(self) -> Model:
+        """Which crossing is predicted stands in the prepared branches."""
+        return replace(self, crossing=0)
+
     def probabilities(self, game: GameArrays, params: Params) -> tuple[jax.Array, ...]:
         """The equilibrium at lam."""
         sizes = tuple(p.shape[0] for p in game.level0)
         lam = jnp.asarray(params["lam"]) * game.payoff_range
         payoffs = branches.normalised(game.payoffs, game.payoff_range)
-        y = branches.read(payoffs, game.extra, lam, sizes, self.crossing or 0)
+        y = branches.read(payoffs, game.extra, lam, sizes)
         return branches.play(y, sizes)
 
     def elsewhere(self, game: Game, counts: np.ndarray, above: float) -> tuple[dict[str, float], float] | None:

@@ -65,6 +65,11 @@ class NashTremble(Model):
         """Uniform play."""
         return (Limit(Uniform(), "eps", 1.0),)
 
+    @property
+    def core(self) -> Model:
+        """Which equilibrium is played stands in what is prepared."""
+        return replace(self, equilibrium="logit")
+
     def probabilities(self, game: GameArrays, params: Params) -> tuple[jax.Array, ...]:
         """(1 - eps) equilibrium + eps uniform."""
         eps = jnp.asarray(params["eps"], float)
