@@ -171,6 +171,17 @@ class Comparison:
         best = np.where(np.isnan(score).all(axis=1), "", labels[np.nan_to_num(score, nan=-np.inf).argmax(axis=1)])
         return pd.Series(best, name=criterion)
 
+    def _clearly_ahead(self, u: int, first: str, second: str) -> bool:
+        """Whether one model predicts left-out parts better than another by two standard errors of the difference."""
+        values = [
+            self.folds[(self.folds["unit"] == u) & (self.folds["model"] == self.labels.index(label))]
+            .sort_values("fold", key=lambda fold: fold.astype(str))["loglik"]
+            .to_numpy(float)
+            for label in (first, second)
+        ]
+        gaps = values[0] - values[1]
+        return len(gaps) > 1 and bool(gaps.sum() > 2 * np.sqrt(len(gaps)) * gaps.std(ddof=1))
+
     def verdict(self) -> list[str]:
         """A sentence for each unit: which model is best, and which the data cannot tell from it."""
         tests, frame = self.tests(), self.frame()
@@ -200,6 +211,8 @@ class Comparison:
             if self.holdout is not None:
                 ahead = str(self.chosen("held_out").iloc[u])
                 agrees = "agrees" if ahead == best else f"prefers {ahead}"
+                if ahead and ahead != best and not self._clearly_ahead(u, ahead, best):
+                    agrees = f"does not tell it from {ahead}"
                 text += f"; prediction of left-out {self.holdout}s {agrees}" if ahead else ""
             sentences.append(text)
         return sentences
