@@ -14,5 +14,5 @@ except ModuleNotFoundError:
 def test_models_are_told_apart():
     found = study.study(60)
     print(found.round(3).to_string(index=False))
-    assert study.right(found, "bic") > 0.6
-    assert study.right(found, "held_out") > 0.5
+    assert study.right(found, "bic") > 0.85
+    assert study.right(found, "held_out") > 0.7

@@ -104,7 +104,10 @@ class Comparison:
         """Mean over choices of a difference of log-probabilities (W, rows), and its standard error, by unit."""
         rows, units = self.fits[0].rows, self.fits[0].units
         counts = rows.counts.T
-        total = lambda a: units.total((counts * a).sum(axis=0))  # noqa: E731
+
+        def total(per_choice: Array) -> Array:
+            return units.total((counts * per_choice).sum(axis=0))
+
         n = total(np.ones_like(difference))
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = total(difference) / n
@@ -199,9 +202,6 @@ class Comparison:
             for row in mine.itertuples():
                 if row.favours == best:
                     beaten.add(row.model_a if row.model_b == best else row.model_b)
-                elif row.test == "likelihood ratio" and best in (row.model_a, row.model_b) and not row.favours:
-                    # the larger model gains nothing significant: the smaller one stands
-                    continue
             tied = [label for label in self.labels if label != best and label not in beaten]
             text = f"{best} has the lowest BIC"
             if tied:
@@ -308,10 +308,9 @@ def _folds(choices: Choices, model: Model, by: tuple[str, ...], holdout: str, sc
     left = group(chosen(test), [LEFT_OUT])
     order = pd.Index(fits.units.keys[LEFT_OUT]).get_indexer(pd.Index(left.keys[LEFT_OUT]))
     variant = fits.result.variant[fits.representative][order]
-    params = fits.result.params[:, fits.representative[order]] if model.parameters else np.zeros((0, len(left)))
-    if len(fits.result.params[0:1].T) != len(fits.result.value):  # several columns a unit: they agree without `vary`
-        first = np.unique(fits.rows.owner, return_index=True)[1]
-        params = fits.result.params[:, fits.sub_of_row[first][order]]
+    # nothing varies within a unit, so its first row has its parameters
+    first = np.unique(fits.rows.owner, return_index=True)[1]
+    params = fits.result.params[:, fits.sub_of_row[first][order]]
     loglik = np.zeros(len(left))
     for v in np.unique(variant):
         which = np.flatnonzero(variant == v)
