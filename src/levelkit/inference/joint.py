@@ -266,7 +266,7 @@ def _problem(objective: Objective, layout: Layout, u: int) -> tuple[Problem, Ind
     entries = np.flatnonzero(layout.unit == u)
     slot = layout.slot[:, subs] - entries[0]
     parameters = tuple(objective.model.parameters[i] for i in layout.parameter[entries])
-    reference = float(surfaces.reference_ranges(objective)[subs].max())
+    reference = float(surfaces.largest_ranges(objective.likelihood)[subs].max())
     lower, upper = np.full(len(entries), -_FAR), np.full(len(entries), _FAR)
     for k, p in enumerate(parameters):
         if p.transform != "simplex":

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from levelkit.inference.kernels import Array, Index
+from levelkit.inference.likelihood import Likelihood
 from levelkit.inference.objective import Objective, from_coordinate, to_coordinate
 from levelkit.models.base import LEVELS, Parameter
 
@@ -114,7 +115,7 @@ def grid(objective: Objective, points: tuple[int, ...] | None = None) -> Grid:
     """The default grid of an objective with one or two free parameters."""
     sizes = points or [_points(p, len(objective.free), objective.model.is_smooth) for p in objective.parameters]
     axes = tuple(axis(p, n) for p, n in zip(objective.parameters, sizes, strict=True))
-    return Grid(objective, axes, reference_ranges(objective))
+    return Grid(objective, axes, largest_ranges(objective.likelihood))
 
 
 def _points(parameter: Parameter, free: int, smooth: bool) -> int:
@@ -126,10 +127,10 @@ def _points(parameter: Parameter, free: int, smooth: bool) -> int:
     return int(np.ceil(length / spacing * finer)) + 1
 
 
-def reference_ranges(objective: Objective) -> Array:
+def largest_ranges(likelihood: Likelihood) -> Array:
     """Largest payoff range among each unit's games, (U,); one if payoffs are already in units of their range."""
-    units = objective.likelihood.units
-    ranges = objective.likelihood.ranges[units.game]
+    units = likelihood.units
+    ranges = likelihood.ranges[units.game]
     return np.maximum.reduceat(ranges, units.start[:-1])
 
 

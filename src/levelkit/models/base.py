@@ -37,6 +37,9 @@ class Prior:
     family: str
     args: tuple[float, ...]
 
+    def __str__(self) -> str:
+        return f"{self.family}({', '.join(f'{a:g}' for a in self.args)})"
+
 
 @dataclass(frozen=True)
 class Parameter:
