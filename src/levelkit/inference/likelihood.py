@@ -142,7 +142,7 @@ class Likelihood:
         return np.array([kernels.payoff_unit(g) for g in self.units.games])
 
     @cached_property
-    def _stacks(self) -> tuple[list[Stack], Index, Index]:
+    def stacks(self) -> tuple[list[Stack], Index, Index]:
         """One stack per shape; for each game its stack and its place there."""
         shapes: dict[tuple[int, ...], list[int]] = {}
         for g, game in enumerate(self.units.games):
@@ -176,7 +176,7 @@ class Likelihood:
             return tuple(
                 o[..., :0] for o in self._sum(kernel, np.zeros(1, int), *(np.ones((a.shape[0], 1)) for a in at))
             )
-        stacks, bucket, place = self._stacks
+        stacks, bucket, place = self.stacks
         sizes = np.diff(units.start)[unit]
         rows = _ranges(units.start[unit], sizes)
         owner = np.repeat(np.arange(len(unit)), sizes)
@@ -201,7 +201,7 @@ class Likelihood:
 
     def log_probabilities(self, game: Index, params: Array) -> Array:
         """Log choice probabilities of games (m,) at params (P, m), padded with zeros to (W, m)."""
-        stacks, bucket, place = self._stacks
+        stacks, bucket, place = self.stacks
         out = np.zeros((self.units.counts.shape[1], len(game)))
         for b in np.unique(bucket[game]):
             chosen = np.flatnonzero(bucket[game] == b)
@@ -215,7 +215,7 @@ class Likelihood:
         """Log choice probabilities of games (G,) on common nodes (P, nodes), payoffs divided by unit (G,): (G, W,
         nodes).
         """
-        stacks, bucket, place = self._stacks
+        stacks, bucket, place = self.stacks
         out = np.zeros((len(game), self.units.counts.shape[1], params.shape[1]))
         for b in np.unique(bucket[game]):
             chosen = np.flatnonzero(bucket[game] == b)
