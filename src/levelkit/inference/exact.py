@@ -36,6 +36,7 @@ _ROOM = 1_500_000  # (unit, node) pairs evaluated at once
 # A marginal has a second mode worth telling where it rises again by more than this share of its height.
 MODE = 0.15
 LEVELS_OF_CDF = (0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975)
+MEDIAN = 3
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ class Posteriors:
             for a, n in zip(self.axes, _COARSE[len(self.axes)], strict=True)
         )
         nodes = tuple(np.broadcast_to(line, (len(unit), len(line))) for line in lines)
-        coarse = self._coarse(unit, lines) + self._prior(lines)
+        coarse = self.on_shared(unit, lines) + self._prior(lines)
         box = _kept(nodes, coarse)
         active = np.arange(len(unit))
         for _ in range(10):
@@ -202,7 +203,7 @@ class Posteriors:
                 break
         return box
 
-    def _coarse(self, unit: Index, lines: tuple[Array, ...]) -> Array:
+    def on_shared(self, unit: Index, lines: tuple[Array, ...]) -> Array:
         """Log-likelihood of units on one grid that all share, (m, N_1, N_2): counts times a table for each game."""
         mesh = np.meshgrid(*lines, indexing="ij")
         flat = tuple(z.ravel() for z in mesh)

@@ -55,7 +55,7 @@ def fit(
     [{'parameter': 'tau', 'estimate': 1.542, 'status': 'ok'}, {'parameter': 'gamma', 'estimate': 0.113, 'status': 'ok'}]
     """
     by = _columns(by)
-    held = _check_fixed(model, dict(fixed or {}))
+    held = check_fixed(model, dict(fixed or {}))
     free = [p.name for p in model.parameters if p.name not in held]
     shared = _check_vary(model, dict(vary or {}), by, held)
     if scale not in ("raw", "range"):
@@ -136,7 +136,8 @@ def _columns(names: Sequence[str] | str) -> list[str]:
     return [names] if isinstance(names, str) else list(dict.fromkeys(names))
 
 
-def _check_fixed(model: Model, fixed: dict[str, float]) -> dict[str, float]:
+def check_fixed(model: Model, fixed: dict[str, float]) -> dict[str, float]:
+    """Values held fixed, checked. Raises UsageError for an unknown parameter or an impossible value."""
     known = {p.name: p for p in model.parameters}
     for name, value in fixed.items():
         if name not in known:

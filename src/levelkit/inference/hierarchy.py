@@ -1,11 +1,12 @@
-"""Partial pooling by NumPyro's NUTS: units' parameters share distributions over grouping columns.
+"""Partial pooling: units' parameters come from populations whose means and spreads NumPyro's NUTS samples.
 
-In the search coordinate of a parameter (its log, or its logit if it is a share)
+In the coordinate of a pooled parameter (its log, or its logit if it is bounded on both sides)
 
-    eta_unit = eta_typical + x_unit . beta + sum over pooled columns c of sd_c * z_c[value of c in the unit],
+    eta_unit = typical + x_unit . beta + sum over pooled columns c of sd_c * z_c[value of c in the unit] + deviation,
 
-with z standard normal (the non-centred form, which samples well when the data say little). Columns of `by` that are
-not pooled have a typical value of their own each. Over-dispersion is Dirichlet-multinomial with correlation rho.
+with z standard normal (the non-centred form, which samples well when the data say little) and a normal deviation of
+each unit of its own; where one pooled column tells all units apart, the deviation is that column's effect. Columns of
+`by` that are not pooled have a typical value of their own each. Over-dispersion is Dirichlet-multinomial.
 """
 
 from __future__ import annotations
@@ -19,20 +20,24 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import pandas as pd
-from jax.scipy.special import gammaln
+from jax.scipy.special import expit, gammaln, logit
 from numpyro import distributions as dist
 
 from levelkit.errors import UsageError
+from levelkit.inference import collapsed, priors
 from levelkit.inference.kernels import FLOOR, Array, Index
 from levelkit.inference.pointwise import Observations, jax_probabilities
 from levelkit.models.base import Model, Parameter, Prior
 
 SPREAD = 0.7
-"""Scale of the half-normal prior of a pooled effect's standard deviation, in logs (or logits)."""
+"""Scale of the half-normal prior of every standard deviation of effects, in logs (or logits)."""
 SLOPE = 1.0
 """Standard deviation of the normal prior of a covariate's slope."""
 RHO = Prior("beta", (1.0, 9.0))
 """Prior of the correlation of choices within an observation, where over-dispersion is asked for."""
+
+SHARED = 0.02
+"""How much a parameter that units share is spread on a unit's table."""
 
 _DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
     "lognormal": dist.LogNormal,
@@ -52,94 +57,165 @@ class Effect:
     code: Index
     labels: tuple[str, ...]
 
+    @property
+    def tells_all(self) -> bool:
+        """Whether no two units share a value."""
+        return len(self.labels) == len(self.code)
+
 
 @dataclass(frozen=True, eq=False)
 class Structure:
     """How one parameter differs between units.
 
-    group (U,): which typical value each unit has; groups: their labels (one empty label if there is only one).
-    design (U, D): covariates, with their names.
+    group (U,): which typical value each unit has; groups: their labels. effects: pooled columns. deviation: the name
+    under which the spread of units' own deviations goes, None for a parameter that is not pooled. design (U, D):
+    covariates, terms: their names.
     """
 
     parameter: Parameter
     prior: Prior
     group: Index
     groups: tuple[str, ...]
-    effects: tuple[Effect, ...]
-    design: Array
-    terms: tuple[str, ...]
+    effects: tuple[Effect, ...] = ()
+    deviation: str | None = None
+    design: Array | None = None
+    terms: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The parameter's."""
+        return self.parameter.name
+
+    @property
+    def alone(self) -> bool:
+        """Whether every unit has a value of its own, and nothing is pooled: the prior is all there is."""
+        return self.deviation is None and len(self.groups) == len(self.group) and not self.terms
 
 
 def effect(keys: pd.DataFrame, name: str) -> Effect:
     """The effect of a column, or of columns joined by colons."""
-    columns = name.split(":")
-    codes, labels = pd.factorize(keys[columns].astype(str).agg(" / ".join, axis=1), sort=False)
+    codes, labels = pd.factorize(keys[name.split(":")].astype(str).agg(" / ".join, axis=1), sort=False)
     return Effect(name, np.asarray(codes), tuple(map(str, labels)))
 
 
-def build(
+def structure(
+    parameter: Parameter, prior: Prior, keys: pd.DataFrame, by: Sequence[str], pooled: Sequence[str]
+) -> Structure:
+    """How a parameter differs between the units named by `keys`, given the columns over which it is pooled."""
+    own = [c for c in by if not any(c in p.split(":") for p in pooled)]
+    typical = effect(keys, ":".join(own)) if own else Effect("", np.zeros(len(keys), int), ("",))
+    effects = [effect(keys, name) for name in pooled]
+    deviation = next((e.name for e in effects if e.tells_all), "cell" if pooled else None)
+    kept = tuple(e for e in effects if not e.tells_all)
+    return Structure(parameter, prior, typical.code, typical.labels, kept, deviation)
+
+
+def in_full(
     model: Model,
     structures: Sequence[Structure],
     fixed: Mapping[str, float],
     observations: Observations,
     reference: Array,
-    groups: Index,
+    shares: Index,
     overdispersion: bool,
 ) -> Callable[[], None]:
-    """The NumPyro model of units' parameters and their choices.
+    """The NumPyro model in which every unit's parameters are sampled.
 
-    reference (U,): payoff ranges that precisions are per. groups (U,): which shares of levels each unit has.
+    reference (U,): payoff ranges that precisions are per. shares (U,): which shares of levels each unit has.
     """
     probabilities = jax_probabilities(observations)
-    names = [p.name for p in model.parameters]
     units = len(reference)
-    counts, owner = jnp.asarray(observations.counts), jnp.asarray(observations.owner)
-    size = len(observations)
+    counts, owner, size = jnp.asarray(observations.counts), jnp.asarray(observations.owner), len(observations)
     totals = jax.ops.segment_sum(counts, owner, size)
 
     def sampled() -> None:
         full = {n: jnp.full(units, v) for n, v in fixed.items()}
         for s in structures:
-            value = _sample(s)
-            full[s.parameter.name] = value / reference if s.parameter.is_precision else value
-            numpyro.deterministic(s.parameter.name, full[s.parameter.name])
-        full.update(_shares(model, groups))
-        p = jnp.maximum(probabilities(jnp.stack([full[n] for n in names]) if names else jnp.zeros((0, units))), FLOOR)
+            eta = location(s)
+            if s.deviation is not None:
+                with numpyro.plate(f"{s.name}_units", units):
+                    z = numpyro.sample(f"{s.name}_z", dist.Normal(0.0, 1.0))
+                eta = eta + spread(s) * z
+            value = _natural(s.prior, eta)
+            full[s.name] = numpyro.deterministic(
+                s.name, value / reference if s.parameter.is_precision else value
+            )
+        full.update(_shares(model, shares))
+        vector = [full[p.name] for p in model.parameters]
+        p = jnp.maximum(probabilities(jnp.stack(vector) if vector else jnp.zeros((0, units))), FLOOR)
         if overdispersion:
-            rho = numpyro.sample("rho", _DISTRIBUTIONS[RHO.family](*RHO.args))
-            weight = p * (1 - rho) / rho
+            rho = numpyro.sample("rho", _distribution(RHO))
+            weight, whole = p * (1 - rho) / rho, (1 - rho) / rho
             each = jax.ops.segment_sum(gammaln(counts + weight) - gammaln(weight), owner, size)
-            whole = (1 - rho) / rho
             loglik = each + gammaln(whole) - gammaln(whole + totals)
         else:
             loglik = jax.ops.segment_sum(counts * jnp.log(p), owner, size)
-        numpyro.deterministic("choices", loglik)
         numpyro.factor("likelihood", loglik.sum())
 
     return sampled
 
 
-def _sample(s: Structure) -> jax.Array:
-    """Natural values of one parameter in all units, (U,); precisions per reference range."""
-    name = s.parameter.name
-    prior = _DISTRIBUTIONS[s.prior.family](*s.prior.args)
-    plain = not s.effects and not s.terms
-    with numpyro.plate(f"{name}_groups", len(s.groups)):
-        typical = numpyro.sample(f"{name}_each" if plain else f"{name}_typical", prior)
-    if plain:
-        return typical[s.group]
-    is_log = s.parameter.transform == "log"
-    eta = (jnp.log(typical) if is_log else jax.scipy.special.logit(typical))[s.group]
+def integrated(structures: Sequence[Structure], tables: collapsed.Tables) -> Callable[[], None]:
+    """The NumPyro model of the population alone, units' parameters integrated out on their tables."""
+
+    def sampled() -> None:
+        weight = []
+        for nodes, s in zip(tables.nodes, structures, strict=True):
+            if s.alone:
+                weight.append(jnp.asarray(prior_weights(nodes, s)))
+                continue
+            mean = numpyro.deterministic(f"{s.name}_mean", location(s))
+            sd = SHARED if s.deviation is None else spread(s)
+            weight.append(collapsed.weights(nodes, mean, jnp.broadcast_to(sd, mean.shape)))
+        numpyro.factor("likelihood", collapsed.log_marginals(tables, weight).sum())
+
+    return sampled
+
+
+def prior_weights(nodes: Array, s: Structure) -> Array:
+    """The prior's mass at evenly spaced nodes, the same for all units, (U, N)."""
+    mass = np.exp(priors.log_density(s.prior, nodes))
+    return np.broadcast_to(mass / mass.sum(), (len(s.group), len(nodes)))
+
+
+def spread_name(s: Structure) -> str:
+    """The variable that holds the standard deviation of units' deviations."""
+    return f"{s.name}_sd_{s.deviation}"
+
+
+def spread(s: Structure) -> jax.Array:
+    """Standard deviation of units' deviations."""
+    return numpyro.sample(spread_name(s), dist.HalfNormal(SPREAD))
+
+
+def location(s: Structure) -> jax.Array:
+    """Where each unit's coordinate lies but for its own deviation, (U,)."""
+    with numpyro.plate(f"{s.name}_groups", len(s.groups)):
+        typical = numpyro.sample(f"{s.name}_typical", _distribution(s.prior))
+    eta = _coordinate(s.prior, typical)[s.group]
     if s.terms:
-        with numpyro.plate(f"{name}_terms", len(s.terms)):
-            eta = eta + s.design @ numpyro.sample(f"{name}_beta", dist.Normal(0.0, SLOPE))
+        with numpyro.plate(f"{s.name}_terms", len(s.terms)):
+            eta = eta + jnp.asarray(s.design) @ numpyro.sample(f"{s.name}_beta", dist.Normal(0.0, SLOPE))
     for e in s.effects:
-        sd = numpyro.sample(f"{name}_sd_{e.name}", dist.HalfNormal(SPREAD))
-        with numpyro.plate(f"{name}_{e.name}_values", len(e.labels)):
-            z = numpyro.sample(f"{name}_z_{e.name}", dist.Normal(0.0, 1.0))
-        offset = numpyro.deterministic(f"{name}_{e.name}", sd * z)
-        eta = eta + offset[e.code]
-    return jnp.exp(eta) if is_log else jax.scipy.special.expit(eta)
+        sd = numpyro.sample(f"{s.name}_sd_{e.name}", dist.HalfNormal(SPREAD))
+        with numpyro.plate(f"{s.name}_{e.name}_values", len(e.labels)):
+            z = numpyro.sample(f"{s.name}_z_{e.name}", dist.Normal(0.0, 1.0))
+        eta = eta + numpyro.deterministic(f"{s.name}_{e.name}", sd * z)[e.code]
+    return eta
+
+
+def _distribution(prior: Prior) -> Any:
+    return _DISTRIBUTIONS[prior.family](*prior.args)
+
+
+def _natural(prior: Prior, z: jax.Array) -> jax.Array:
+    low, high = priors.support(prior)
+    return jnp.exp(z) if np.isinf(high) else low + (high - low) * expit(z)
+
+
+def _coordinate(prior: Prior, value: jax.Array) -> jax.Array:
+    low, high = priors.support(prior)
+    return jnp.log(value) if np.isinf(high) else logit((value - low) / (high - low))
 
 
 def _shares(model: Model, group: Index) -> dict[str, jax.Array]:
@@ -159,7 +235,8 @@ def check_pool(model: Model, pool: Mapping[str, Sequence[str]], columns: Sequenc
         if name not in known:
             raise UsageError(f"pool names {name!r}; the parameters of {model.label} are {', '.join(known) or 'none'}")
         if known[name].transform == "simplex":
-            raise UsageError(f"{name} is one of several shares, which are not pooled; pool the model's other parameters")
+            raise UsageError(f"{name} is one of several shares, which are not pooled; pool other parameters")
         for column in (c for e in effects for c in e.split(":")):
             if column not in columns:
-                raise UsageError(f"pool names {column!r}, which is no column of the choices; there are {', '.join(columns)}")
+                there = ", ".join(columns)
+                raise UsageError(f"pool names {column!r}, which is no column of the choices; there are {there}")

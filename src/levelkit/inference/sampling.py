@@ -43,7 +43,7 @@ def sample(
     """
     from numpyro.infer import MCMC, NUTS, init_to_median
 
-    kernel = NUTS(model, target_accept_prob=run.accept, init_strategy=init_to_median(num_samples=20))
+    kernel = NUTS(model, target_accept_prob=run.accept, max_tree_depth=8, init_strategy=init_to_median(num_samples=20))
     piece = max(1, -(-run.draws // _PIECES))
     mcmc = MCMC(
         kernel,
@@ -59,7 +59,7 @@ def sample(
     done = sum(len(p[0]) and next(iter(p[1].values())).shape[1] for p in parts)
     if state is None:
         mcmc.warmup(jax.random.PRNGKey(run.seed), extra_fields=STATISTICS)
-        state = mcmc.post_warmup_state
+        state = jax.block_until_ready(mcmc.post_warmup_state)
         _keep(run.checkpoint, key, state, parts)
     if progress is not None:
         progress(run.warmup + done, total)
