@@ -25,6 +25,8 @@ _WHERE = {
     "fit": "levelkit.inference.fit",
     "compare": "levelkit.inference.compare",
     "Comparison": "levelkit.inference.compare",
+    "bootstrap": "levelkit.inference.bootstrap",
+    "Bootstrap": "levelkit.inference.bootstrap",
     "restrictiveness": "levelkit.inference.compare",
     "empirical_payoffs": "levelkit.inference.empirical",
     "Fits": "levelkit.inference.results",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from levelkit.errors import DataError, LevelkitError, UsageError
     from levelkit.gamefiles import read_games, write_games
     from levelkit.games import Game, game, library, library_sets
+    from levelkit.inference.bootstrap import Bootstrap, bootstrap
     from levelkit.inference.compare import Comparison, compare, restrictiveness
     from levelkit.inference.design import identification, level_play
     from levelkit.inference.empirical import empirical_payoffs

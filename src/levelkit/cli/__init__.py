@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from levelkit.cli import compare, demo, fit, games, reproduce
+from levelkit.cli import bootstrap, compare, demo, fit, games, reproduce
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
 
@@ -31,6 +31,7 @@ app = typer.Typer(
 app.command("demo")(demo.command)
 app.command("games")(games.command)
 app.command("fit")(fit.command)
+app.command("bootstrap")(bootstrap.command)
 app.command("compare")(compare.command)
 app.command("reproduce")(reproduce.command)
 

@@ -7,36 +7,28 @@ from typing import Annotated
 
 import typer
 
-from levelkit.cli import output, parsing
+from levelkit.cli import arguments, output, parsing
 from levelkit.errors import UsageError
-
-Texts = list[str]
 
 
 def command(
-    choices: Annotated[
-        Path, typer.Argument(help="Table of choices: .csv, .tsv, .jsonl or .parquet.", show_default=False)
-    ],
-    games: Annotated[
-        Path | None, typer.Option(help="Games: .toml, .nfg or a folder; else those that come along.")
-    ] = None,
-    models_: Annotated[Texts, typer.Option("--models", help="Names, such as tqre,poisson-ch,qre.")] = [  # noqa: B006
+    choices: arguments.Choices,
+    games: arguments.Games = None,
+    models_: Annotated[list[str], typer.Option("--models", help="Names, such as tqre,poisson-ch,qre.")] = [  # noqa: B006
         "tqre,poisson-ch,qre"
     ],
-    by: Annotated[Texts, typer.Option(help="Columns: one comparison for each combination.", show_default=False)] = [],  # noqa: B006
+    by: arguments.By = [],  # noqa: B006
     holdout: Annotated[
         str | None, typer.Option(help="Leave out each value of this column in turn: game, or a group.")
     ] = None,
-    scale: Annotated[str, typer.Option(help="raw payoffs, or divided by each game's range.")] = "raw",
-    columns: Annotated[
-        Texts, typer.Option(help="Our names to yours: action=choice,player=role.", show_default=False)
-    ] = [],  # noqa: B006
+    scale: arguments.Scale = "raw",
+    columns: arguments.Columns = [],  # noqa: B006
     out: Annotated[
         list[Path], typer.Option(help="Write to .csv, .tsv, .json, .parquet, .md or .txt.", show_default=False)
     ] = [],  # noqa: B006
     plot: Annotated[Path | None, typer.Option(help="Draw gains over uniform play into .svg, .png or .pdf.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop if any row has to be set aside.")] = False,
+    json: arguments.Json = False,
+    strict: arguments.Strict = False,
 ) -> None:
     """Compare models on the same choices: likelihood, AIC, BIC, tests, prediction of what was left out.
 

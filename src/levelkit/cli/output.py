@@ -7,7 +7,10 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from levelkit.errors import UsageError
 
 if TYPE_CHECKING:
     from levelkit.problems import Problems
@@ -51,6 +54,14 @@ def show_problems(problems: Problems) -> None:
     """What was set aside or noted while reading, on standard error."""
     if len(problems):
         tell(problems.text())
+
+
+def need_folder(path: Path) -> None:
+    """Raises UsageError where a file cannot be written because of its folder; better before the work than after."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; give a file name")
+    if not path.resolve().parent.is_dir():
+        raise UsageError(f"cannot write {path}: the folder {path.parent} does not exist; make it first")
 
 
 @contextlib.contextmanager

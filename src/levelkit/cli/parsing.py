@@ -72,3 +72,10 @@ def level(interval: float) -> float:
         hint = f"; {interval:g}% is {interval / 100:g}" if 1 < interval < 100 else ""
         raise UsageError(f"--interval {interval:g}: give a probability between 0 and 1, such as 0.95{hint}")
     return interval
+
+
+def choice(value: str, option: str, allowed: Sequence[str]) -> str:
+    """One of a few words. Raises UsageError for another."""
+    if value not in allowed:
+        raise UsageError(f"{option} {value!r}: choose from {', '.join(allowed)}")
+    return value

@@ -84,7 +84,7 @@ class Comparison:
     @cached_property
     def _choices(self) -> list[Array]:
         """Log-probability of every action of every row, (W, rows), by model."""
-        return [f._log_probabilities(f.result.params[:, f.sub_of_row]) for f in self.fits]
+        return [f.log_probabilities(f.result.params[:, f.sub_of_row]) for f in self.fits]
 
     @cached_property
     def _uniform(self) -> Array:
@@ -373,7 +373,7 @@ def _labels(models: Sequence[Model]) -> tuple[str, ...]:
 
 def _estimates(fits: Fits) -> list[str]:
     frame = fits.frame()
-    unit = fits._slots[0]
+    unit = fits.slots[0]
     text = [""] * len(fits)
     for u, name, value in zip(unit, frame["parameter"], frame["estimate"], strict=True):
         one = f"{name} ?" if np.isnan(value) else f"{name} {value:.3g}"

@@ -111,6 +111,7 @@ def fit(
         errors=errors,
         likelihood=likelihood,
         mean_level_doubled=None,
+        vary=shared,
     )
     if not (shared or simplex) and len(free) == 1 and len(fits.result.value) <= _SENSITIVITY_LIMIT:
         fits = fits.with_elsewhere()

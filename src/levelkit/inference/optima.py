@@ -64,20 +64,20 @@ def find(
         edge is not None
     ):  # at infinite precision the edge's own grid is finer, but a narrow piece may lie between its nodes
         top = read.heights[here, 0]
-        kept = ~_sharp(grid.objective, x) | (read.heights[here, peak] > top - _HOPELESS)
+        kept = ~sharp(grid.objective, x) | (read.heights[here, peak] > top - _HOPELESS)
         here, x = here[kept], x[:, kept]
     x, value = _refine(grid, unit[here], x, here, len(unit), fine)
     if edge is not None:
         best = np.full(len(unit), -np.inf)
         np.maximum.at(best, here, value)
         edge_here, edge_x, edge_value = _along_edge(grid, edge, unit, best)
-        near_here, near_x = _beside_edge(grid, unit, edge_here, edge_x)
+        near_here, near_x = beside_edge(grid, unit, edge_here, edge_x)
         near_x, near_value = _refine(grid, unit[near_here], near_x, near_here, len(unit), fine)
         here = np.concatenate([here, edge_here, near_here])
         x = np.concatenate([x, edge_x, near_x], axis=1)
         value = np.concatenate([value, edge_value, near_value])
     tried = np.bincount(here, minlength=len(unit))
-    x, value = _snap(grid, unit[here], x, value)
+    x, value = snap(grid, unit[here], x, value)
     return _sorted(grid, unit, here, x, value, tried), read
 
 
@@ -94,7 +94,7 @@ def edge_grid(grid: Grid) -> Grid | None:
     return surfaces.grid(sub, (_EDGE_POINTS,))
 
 
-def _sharp(objective: Objective, x: Array) -> Array:
+def sharp(objective: Objective, x: Array) -> Array:
     """Whether players best respond at x, so that the likelihood jumps."""
     precise = [k for k, p in enumerate(objective.parameters) if p.is_precision]
     fixed = [
@@ -108,10 +108,10 @@ def _sharp(objective: Objective, x: Array) -> Array:
 
 def _refine(grid: Grid, unit: Index, x: Array, here: Index, n_units: int, fine: bool) -> tuple[Array, Array]:
     lower, upper = grid.bounds(unit)
-    sharp = _sharp(grid.objective, x)
+    jumps = sharp(grid.objective, x)
     value = np.zeros(len(unit))
     x = x.copy()
-    for chosen, jumpy in ((np.flatnonzero(~sharp), False), (np.flatnonzero(sharp), True)):
+    for chosen, jumpy in ((np.flatnonzero(~jumps), False), (np.flatnonzero(jumps), True)):
         if not chosen.size:
             continue
         u, at, low, high = unit[chosen], x[:, chosen], lower[:, chosen], upper[:, chosen]
@@ -168,7 +168,7 @@ def _along_edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index, best: Array)
     return here, full, value
 
 
-def _beside_edge(grid: Grid, unit: Index, here: Index, edge_x: Array) -> tuple[Index, Array]:
+def beside_edge(grid: Grid, unit: Index, here: Index, edge_x: Array) -> tuple[Index, Array]:
     """Starting points next to optima at infinite precision, two for each.
 
     Where best responses jump, a large finite precision blurs the jump: there the likelihood has thin ridges that
@@ -190,7 +190,7 @@ def _beside_edge(grid: Grid, unit: Index, here: Index, edge_x: Array) -> tuple[I
     return np.repeat(here, 2), fan[:, rows, two].reshape(2, -1)
 
 
-def _snap(grid: Grid, unit: Index, x: Array, value: Array) -> tuple[Array, Array]:
+def snap(grid: Grid, unit: Index, x: Array, value: Array) -> tuple[Array, Array]:
     """Move a coordinate to its limit where the limit is as good: then the data do not tell it from the limit."""
     x, value = x.copy(), value.copy()
     for k, parameter in enumerate(grid.objective.parameters):
@@ -252,11 +252,11 @@ def at_jump(objective: Objective, unit: Index, x: Array, value: Array) -> Array:
     """Whether the likelihood drops by more than a hundredth within a relative step of 1e-5 of a best-response
     optimum.
     """
-    sharp = _sharp(objective, x)
+    sudden = sharp(objective, x)
     jump = np.zeros(len(unit), bool)
     for k in range(len(x)):
         for step in (-1e-5, 1e-5):
-            at = np.flatnonzero(sharp & np.isfinite(x[k]))
+            at = np.flatnonzero(sudden & np.isfinite(x[k]))
             if at.size:
                 trial = x[:, at].copy()
                 trial[k] += step

@@ -74,6 +74,7 @@ class Fits:
     likelihood: Likelihood
     mean_level_doubled: Array | None
     elsewhere: dict[int, str] = dataclasses.field(default_factory=dict)
+    vary: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.units)
@@ -97,8 +98,8 @@ class Fits:
         return "1/range" if p.unit == PER_PAYOFF and self.scale == "range" else p.unit
 
     @cached_property
-    def _slots(self) -> tuple[Index, Index]:
-        """For every row of the frame: the unit, and the slot of the result that belongs to it."""
+    def slots(self) -> tuple[Index, Index]:
+        """For every row of `frame`: its unit, and the slot of the result that belongs to it."""
         result = self.result
         start = np.searchsorted(result.unit, np.arange(len(result.value) + 1))
         sizes = np.diff(start)[self.representative]
@@ -113,7 +114,7 @@ class Fits:
         missing at limits. low, high: ends of the profile-likelihood interval, 0 or infinity where the data give no
         bound. n: choices. loglik: nats.
         """
-        unit, slot = self._slots
+        unit, slot = self.slots
         r = self.result
         frame = self.units.keys.iloc[unit].reset_index(drop=True)
         for column in self.extra.columns:
@@ -295,7 +296,7 @@ class Fits:
         """
         rows = self.rows
         params = self.result.params[:, self.sub_of_row]
-        log_p = self._log_probabilities(params)
+        log_p = self.log_probabilities(params)
         pieces = []
         for g in np.unique(rows.game):
             game = rows.games[g]
@@ -328,7 +329,7 @@ class Fits:
         )
         return pd.concat([keys, frame.drop(columns=["_row", "_player"]).reset_index(drop=True)], axis=1)
 
-    def _log_probabilities(self, params: Array) -> Array:
+    def log_probabilities(self, params: Array) -> Array:
         """Of every row of `rows`, under its unit's variant of the model, (W, rows)."""
         rows = self.rows
         owner = np.zeros(len(rows), int)

@@ -9,7 +9,7 @@ import numpy as np
 
 from levelkit.inference import intervals, optima, surfaces
 from levelkit.inference.kernels import Array, Index
-from levelkit.inference.likelihood import Likelihood, uniform_loglik
+from levelkit.inference.likelihood import Likelihood, designs, take, uniform_loglik
 from levelkit.inference.objective import Objective, from_coordinate, slope, to_coordinate
 from levelkit.inference.status import Status, judge, void_directions
 from levelkit.inference.surfaces import Grid
@@ -113,12 +113,11 @@ def _solve_chunk(
     x, value = found.x[:, best], found.value[best]
     fall = intervals.drop(options.interval)
     m, size = len(unit), len(objective.free)
-    totals = _choices(objective, unit)
     nothing: Array = np.asarray(value <= uniform + NOTHING)
     edges, capped = at_ends(objective, x)
     past = grid.beyond(unit, x)
     edges |= past
-    ridge = _ridges(grid, unit, x, edges, totals)
+    ridge = ridges(grid, unit, x, edges)
     target = (value - fall)[:, None]
     spans = np.stack([(p[:, [0, -1]] >= target).all(axis=1) for p in read.profile])
     near = found.value >= value[found.unit] - fall
@@ -163,21 +162,24 @@ def _solve_chunk(
     )
 
 
-def _ridges(grid: Grid, unit: Index, x: Array, edges: Array, totals: Array) -> Array:
+def ridges(grid: Grid, unit: Index, x: Array, edges: Array) -> Array:
     """Parameters that the units' games cannot tell at all, or that do not matter at the optimum, (F, m)."""
     objective = grid.objective
-    size, m = x.shape
+    size = len(x)
+    # what choices can reveal at all depends on the games and on who was observed, not on how often
+    few, alike = designs(take(objective.likelihood.units, unit))
+    first = unit[few]
     spots = np.array(_SPOTS)[:, :size]
     lower, upper = np.stack([to_coordinate(p, np.array(p.span)) for p in objective.parameters]).T
-    shift = np.stack([a.shift(grid.reference[unit]) for a in grid.axes])
+    shift = np.stack([a.shift(grid.reference[first]) for a in grid.axes])
     points = (lower + spots * (upper - lower))[:, :, None] + shift[None]
     flat = points.transpose(1, 0, 2).reshape(size, -1)
-    information = objective.scores(np.tile(unit, len(spots)), flat)[2]
-    void = void_directions(information.reshape(size, size, len(spots), m).transpose(2, 0, 1, 3))
+    information = objective.scores(np.tile(first, len(spots)), flat)[2]
+    shaped = information.reshape(size, size, len(spots), len(first)).transpose(2, 0, 1, 3)
     # with everything at an end the optimum is a point of its own, whatever the ridge
-    void &= ~edges.all(axis=0)
+    void = void_directions(shaped)[:, alike] & ~edges.all(axis=0)
     at_optimum = np.einsum("kkm->km", objective.scores(unit, x)[2])
-    idle = np.isfinite(x) & (at_optimum < 1e-12 * np.maximum(totals, 1.0))
+    idle = np.isfinite(x) & (at_optimum < 1e-12 * np.maximum(_choices(objective, unit), 1.0))
     return np.asarray(void | idle)
 
 

@@ -69,11 +69,12 @@ def latex(view: View) -> str:
     columns = "@{}" + "l" * len(keys) + "rl" * len(parameters) + "r@{}"
     head = " & ".join([*heads, "$n$"]) + r" \\"
     notes = _notes(view, used)
-    return "\n".join(_assemble(view, columns, head, body, notes, long=len(body) > _LONG)) + "\n"
-
-
-def _assemble(view: View, columns: str, head: str, body: list[str], notes: Sequence[str], *, long: bool) -> list[str]:
     caption = f"{view.fits.model.label}: estimates with {view.level} intervals ({view.interval_kind})"
+    return "\n".join(assemble(caption, columns, head, body, notes, long=len(body) > _LONG)) + "\n"
+
+
+def assemble(caption: str, columns: str, head: str, body: list[str], notes: Sequence[str], *, long: bool) -> list[str]:
+    """Lines of a table with a caption (plain text), column types, head, body and notes (LaTeX)."""
     said = " ".join(notes)
     rows = [r"\toprule", head, r"\midrule", *([r"\endhead"] if long else []), *body, r"\bottomrule"]
     if long:

@@ -114,11 +114,11 @@ def _markdown(view: View) -> str:
     ]
     right = {"estimate", "se", "n"}
     lines = [
-        f"**{_md(fits.model.label)}** "
-        f"({_md(fits.model.name)}{': ' if view.options else ''}{_md(view.options)}); payoffs "
-        f"{_md(view.scale_words)}; intervals: {_md(view.interval_kind)}, {view.level}.",
+        f"**{markdown_escape(fits.model.label)}** "
+        f"({markdown_escape(fits.model.name)}{': ' if view.options else ''}{markdown_escape(view.options)}); payoffs "
+        f"{markdown_escape(view.scale_words)}; intervals: {markdown_escape(view.interval_kind)}, {view.level}.",
         "",
-        "| " + " | ".join(_md(h) for h in heads) + " |",
+        "| " + " | ".join(markdown_escape(h) for h in heads) + " |",
         "|" + "|".join("---:" if h in right else "---" for h in heads) + "|",
     ]
     for row in view.frame.itertuples(index=False, name=None):
@@ -128,13 +128,13 @@ def _markdown(view: View) -> str:
         cells += [words.plain(at["parameter"]), words.number(at["estimate"]), words.number(at["se"])]
         cells.append(words.DASH if bare else f"[{words.number(at['low'])}, {words.number(at['high'])}]")
         cells += [words.plain(at["status"]), words.count(at["n"])]
-        lines.append("| " + " | ".join(_md(c) for c in cells) + " |")
+        lines.append("| " + " | ".join(markdown_escape(c) for c in cells) + " |")
     found = findings(view)
     if found:
         lines += ["", "What the data do not tell:", ""]
         for finding in found:
-            lines.append(f"- {_md(finding.text)}")
-            lines += [f"  - {_md(cell)}" for cell in finding.cells[:_CELLS_NAMED]]
+            lines.append(f"- {markdown_escape(finding.text)}")
+            lines += [f"  - {markdown_escape(cell)}" for cell in finding.cells[:_CELLS_NAMED]]
             if finding.count > _CELLS_NAMED:
                 lines.append(f"  - and {finding.count - _CELLS_NAMED:,} more")
     return "\n".join(lines) + "\n"
@@ -148,6 +148,6 @@ _MD = {ord(c): f"\\{c}" for c in "\\`*_[]#~$"} | {
 }
 
 
-def _md(text: str) -> str:
+def markdown_escape(text: str) -> str:
     """A text that markdown prints as it is."""
     return text.translate(_MD)
