@@ -21,8 +21,8 @@ import pandas as pd
 import cells
 import levelkit as lk
 import loop
-from levelkit.inference import resampling, solved
 from levelkit.inference import replicates as fast
+from levelkit.inference import resampling, solved
 from levelkit.inference.likelihood import Likelihood, distinct
 from run import ONE_THREAD, machine, say, timed
 

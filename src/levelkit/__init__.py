@@ -23,6 +23,9 @@ _WHERE = {
     "library_sets": "levelkit.games",
     "equilibria": "levelkit.solve",
     "fit": "levelkit.inference.fit",
+    "posterior": "levelkit.inference.bayes",
+    "Posterior": "levelkit.inference.posteriors",
+    "read_posterior": "levelkit.inference.posteriors",
     "compare": "levelkit.inference.compare",
     "Comparison": "levelkit.inference.compare",
     "bootstrap": "levelkit.inference.bootstrap",
@@ -57,11 +60,13 @@ if TYPE_CHECKING:
     from levelkit.errors import DataError, LevelkitError, UsageError
     from levelkit.gamefiles import read_games, write_games
     from levelkit.games import Game, game, library, library_sets
+    from levelkit.inference.bayes import posterior
     from levelkit.inference.bootstrap import Bootstrap, bootstrap
     from levelkit.inference.compare import Comparison, compare, restrictiveness
     from levelkit.inference.design import identification, level_play
     from levelkit.inference.empirical import empirical_payoffs
     from levelkit.inference.fit import fit
+    from levelkit.inference.posteriors import Posterior, read_posterior
     from levelkit.inference.results import Fits
     from levelkit.inference.status import Status
     from levelkit.models import (

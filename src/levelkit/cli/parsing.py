@@ -61,6 +61,22 @@ def columns(given: Sequence[str]) -> dict[str, str] | None:
     return pairs(parts, "--columns", "action=choice,player=role") or None
 
 
+def pool(given: Sequence[str]) -> list[str] | dict[str, list[str]]:
+    """["model", "game"] from ["model,game"]; {"tau": ["model"]} from ["tau=model"]. Raises UsageError for a mixture."""
+    named = [text for text in given if "=" in text]
+    if not named:
+        return names(given)
+    if len(named) < len(given):
+        raise UsageError("--pool gives columns both with and without a parameter; write tau=model for each parameter")
+    parts: list[str] = []
+    for piece in (piece for text in given for piece in text.split(",")):
+        if "=" in piece:
+            parts.append(piece)
+        else:
+            parts[-1] += f",{piece}"
+    return {name: names([text]) for name, text in pairs(parts, "--pool", "tau=model").items()}
+
+
 def vary(given: Sequence[str]) -> dict[str, list[str]]:
     """{"gamma": ["game", "cot"]} from ["gamma=game,cot"]."""
     return {name: names([text]) for name, text in pairs(given, "--vary", "gamma=game").items()}

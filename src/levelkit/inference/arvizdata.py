@@ -56,7 +56,9 @@ def read(kind: Any, path: str | Path) -> Any:
     if not Path(path).is_file():
         raise DataError("there is no such file", where=str(path))
     try:
-        loaded = arviz.from_netcdf(str(path), engine="h5netcdf") if OLD else xr.open_datatree(str(path), engine="h5netcdf")
+        loaded = (
+            arviz.from_netcdf(str(path), engine="h5netcdf") if OLD else xr.open_datatree(str(path), engine="h5netcdf")
+        )
         found = {name: group(loaded, name).load() for name in names(loaded)}
         loaded.close()
     except Exception as error:

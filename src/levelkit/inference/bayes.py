@@ -23,7 +23,7 @@ from levelkit.inference import arvizdata, collapsed, exact, hierarchy, kernels, 
 from levelkit.inference.kernels import Array
 from levelkit.inference.likelihood import Likelihood, Units, distinct, group
 from levelkit.inference.pointwise import Observations
-from levelkit.inference.posteriors import FLAT, Posterior
+from levelkit.inference.posteriors import FLAT, SHIFT, Posterior
 from levelkit.inference.solved import Progress
 from levelkit.inference.surfaces import largest_ranges
 from levelkit.models.base import Model, Prior
@@ -72,14 +72,14 @@ def posterior(
     their combinations. prior: by parameter, such as {"tau": "lognormal(0.4, 0.7)"}; precisions are per payoff range.
     method: "exact" (quadrature), "nuts", or "auto". overdispersion: choices within a cell may hang together
     (Dirichlet-multinomial). draws: of each chain. interval: mass of the highest-density intervals. tolerance: for exact
-    posteriors, by how much the log evidence may be off. checkpoint: a file from which an interrupted run of NUTS goes on.
+    posteriors, by how much the log evidence may be off. checkpoint: a file from which an interrupted run goes on.
 
     Raises UsageError for unknown columns, parameters, priors or options; DataError if there is nothing to fit.
 
     >>> import levelkit as lk
     >>> post = lk.posterior(lk.shipped_choices("rpc2009"), lk.TQRE(), draws=250)
     >>> post.frame()[["parameter", "mean", "sd", "status"]].round(3).to_dict("records")[0]
-    {'parameter': 'tau', 'mean': 1.568, 'sd': 0.188, 'status': 'ok'}
+    {'parameter': 'tau', 'mean': 1.601, 'sd': 0.197, 'status': 'ok'}
     """
     columns = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     chosen, held, pooled = priors.chosen(model, prior), _fixed(model, fixed), _pooled(model, pool, fixed or {})
@@ -217,16 +217,12 @@ def _sampled(
         return _Found(full, "nuts, cells integrated out", None, _shown(drawn), told, structures)
     observations = Observations.of(likelihood)
     shares = hierarchy.effect(units.keys, ":".join(by)).code if by else np.zeros(len(units), int)
-    body = hierarchy.in_full(
-        model, structures, held, observations, largest_ranges(likelihood), shares, overdispersion
-    )
+    body = hierarchy.in_full(model, structures, held, observations, largest_ranges(likelihood), shares, overdispersion)
     drawn, told = sampling.sample(body, run, lambda name: True, identity, progress)
     size = run.chains * run.draws
     full = np.stack(
         [
-            np.full((len(units), size), held[p.name])
-            if p.name in held
-            else drawn[p.name].reshape(size, len(units)).T
+            np.full((len(units), size), held[p.name]) if p.name in held else drawn[p.name].reshape(size, len(units)).T
             for p in model.parameters
         ]
     )
@@ -280,12 +276,12 @@ def _assembled(
     chains, draws, count = about["chains"], about["draws"], len(units)
     labels = units.keys.astype(str).agg(" / ".join, axis=1).to_numpy(dtype=object) if len(units.keys.columns) else None
     name = units.keys.columns[0] if len(units.keys.columns) == 1 else "unit"
-    along = (("chain", "draw") if labels is None else ("chain", "draw", name))
+    along = ("chain", "draw") if labels is None else ("chain", "draw", name)
     coords: dict[str, Any] = {"chain": np.arange(chains), "draw": np.arange(draws)}
     if labels is not None:
         coords[name] = labels
         if name == "unit":
-            coords.update({c: ("unit", units.keys[c].astype(str).to_numpy(dtype=object)) for c in units.keys})
+            coords.update({str(c): ("unit", units.keys[c].astype(str).to_numpy(dtype=object)) for c in units.keys})
 
     def shaped(values: Array) -> Array:
         """(U, S) -> (chains, draws[, U])."""
@@ -308,7 +304,7 @@ def _assembled(
         )
     groups.update(_choice_groups(observations, found, about, coords))
     groups["constant_data"] = _estimates(model, units, found, chosen, held, scale, about, data)
-    return arvizdata.build(Posterior, groups)  # type: ignore[no-any-return]
+    return arvizdata.build(Posterior, groups)
 
 
 def _with_population(data: xr.Dataset, found: _Found) -> xr.Dataset:
@@ -339,7 +335,9 @@ def _choice_groups(
     units = observations.likelihood.units
     base = {c: coords[c] for c in ("chain", "draw")}
     games = np.array([units.games[g].name for g in units.game], dtype=object)
-    players = [units.games[units.game[r]].players[i] for r, i in zip(observations.row, observations.player, strict=True)]
+    players = [
+        units.games[units.game[r]].players[i] for r, i in zip(observations.row, observations.player, strict=True)
+    ]
     who = units.keys.iloc[observations.unit].astype(str)
     told = {c: ("observation", who[c].to_numpy(dtype=object)) for c in who.columns if c != "game"}
     told["game"] = ("observation", games[observations.row])
@@ -376,36 +374,39 @@ def _estimates(
     told = arvizdata.diagnostics(data[about["parameters"]]) if about["draws"] >= 4 else {}
     free = [p for p in model.parameters if p.name not in held]
     blocks = []
+    statuses: dict[str, Array] = {}
     for name in about["parameters"]:
         parameter = next((p for p in free if p.name == name), None)
         values = data[name].to_numpy().reshape(about["chains"] * about["draws"], count).T
         low, high = shortest(values, about["interval"])
-        block: dict[str, Any] = {c: units.keys[c].astype(str).to_numpy(dtype=object) for c in units.keys}
+        block: dict[str, Any] = {str(c): units.keys[c].astype(str).to_numpy(dtype=object) for c in units.keys}
         block |= {"parameter": name, "mean": values.mean(axis=1), "sd": values.std(axis=1, ddof=1)}
         block |= {"median": np.median(values, axis=1), "low": low, "high": high}
         modes = np.ones(count)
-        contraction = np.full(count, np.nan)
+        contraction, shift = np.full(count, np.nan), np.zeros(count)
         if parameter is not None and parameter.transform != "simplex":
             per = reference[:, None] if parameter.is_precision else 1.0
             with np.errstate(divide="ignore"):
-                spread = priors.coordinate(chosen[name], values * per).std(axis=1)
-            contraction = 1 - spread / priors.spread(chosen[name])
+                z = priors.coordinate(chosen[name], values * per)
+            before, width = priors.moments(chosen[name])
+            contraction, shift = 1 - z.std(axis=1) / width, (z.mean(axis=1) - before) / width
         if found.exact is not None and parameter is not None:
             k = [p.name for p in free].index(name)
             e = found.exact
             block |= {"mean": e.mean[k], "sd": e.sd[k], "median": e.quantiles[k, :, exact.MEDIAN]}
             block |= {"low": e.low[k], "high": e.high[k]}
-            modes, contraction = e.modes[k], e.contraction[k]
+            modes, contraction, shift = e.modes[k], e.contraction[k], e.shift[k]
         unit = parameter.unit if parameter is not None else "levels"
         block["unit"] = "1/range" if unit == "1/payoff" and scale == "range" else unit
         block["n"], block["contraction"] = n, contraction
         for key in ("rhat", "ess_bulk", "ess_tail"):
             block[key] = told[key][name].to_numpy().reshape(count) if found.exact is None else np.full(count, np.nan)
         unsure = (block["rhat"] > 1.01) | (block["ess_bulk"] < 400)
-        flat = contraction < FLAT
-        block["status"] = np.select(
-            [unsure, flat, modes > 1], ["unsure", "flat", "multimodal"], default="ok"
-        ).astype(object)
+        flat = (np.abs(contraction) < FLAT) & (np.abs(shift) < SHIFT)
+        words = np.select([unsure, flat, modes > 1], ["unsure", "flat", "multimodal"], default="ok").astype(object)
+        # the mean level is told as well as what governs it
+        block["status"] = statuses.get(str(model.depth), words) if name == "mean_level" else words
+        statuses[name] = block["status"]
         blocks.append(pd.DataFrame(block))
     order = [*units.keys, "parameter", "mean", "sd", "median", "low", "high", "status", "n", "unit", "contraction"]
     frame = pd.concat(blocks)[[*order, "rhat", "ess_bulk", "ess_tail"]]
@@ -413,7 +414,7 @@ def _estimates(
     made = xr.Dataset({f"estimate_{c}": ("estimate", frame[c].to_numpy()) for c in frame})
     for c in units.keys:
         made[f"unit_{c}"] = ("unit", units.keys[c].astype(str).to_numpy(dtype=object))
-    made["n"] = ("unit", n)
+    made["n"], made["reference"] = ("unit", n), ("unit", reference)
     if found.exact is not None:
         made["evidence"], made["evidence_error"] = ("unit", found.exact.evidence), ("unit", found.exact.error)
     made.attrs["columns"] = json.dumps(list(frame))

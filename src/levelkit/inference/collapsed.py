@@ -162,4 +162,3 @@ def _within(nodes: Array, chosen: Index, mean: Array, sd: Array, rng: np.random.
         if not len(left):
             break
     return x
-

@@ -51,6 +51,10 @@ class Axis:
         """Coordinate -> natural value (precisions per reference range)."""
         return priors.natural(self.prior, z)
 
+    def squared(self, z: Array) -> Array:
+        """The square of the natural value."""
+        return self.natural(z) ** 2
+
     def log_prior(self, z: Array) -> Array:
         """Log prior density in z."""
         return priors.log_density(self.prior, z)
@@ -61,9 +65,9 @@ class Exact:
     """What is read off the posteriors of U units with F free parameters, in natural units.
 
     mean, sd (F, U); quantiles (F, U, len(LEVELS_OF_CDF)); low, high (F, U): highest-density interval; modes (F, U);
-    contraction (F, U): 1 - posterior sd / prior sd in the coordinate; evidence (U,): log marginal likelihood without
-    the multinomial constant; error (U,): change of the evidence when every second node is left out; draws (P, U, S)
-    of all the model's parameters.
+    contraction (F, U): 1 - posterior sd / prior sd in the coordinate; shift (F, U): of its mean, in prior sds; evidence
+    (U,): log marginal likelihood without the multinomial constant; error (U,): by how much it may be off; draws
+    (P, U, S) of all the model's parameters.
     """
 
     mean: Array
@@ -73,6 +77,7 @@ class Exact:
     high: Array
     modes: Array
     contraction: Array
+    shift: Array
     evidence: Array
     error: Array
     draws: Array
@@ -137,9 +142,7 @@ class Integrals:
 
 def axes_of(likelihood: Likelihood, chosen: Mapping[str, Prior], fixed: Mapping[str, float]) -> tuple[Axis, ...]:
     """The free parameters with their priors."""
-    return tuple(
-        Axis(i, p, chosen[p.name]) for i, p in enumerate(likelihood.model.parameters) if p.name not in fixed
-    )
+    return tuple(Axis(i, p, chosen[p.name]) for i, p in enumerate(likelihood.model.parameters) if p.name not in fixed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +184,7 @@ class Posteriors:
     def boxes(self, unit: Index) -> tuple[tuple[Array, Array], ...]:
         """For each axis the lower and upper ends (m,) of a box that holds the posterior of each unit."""
         lines = tuple(
-            np.linspace(*priors.reach(a.prior), n)
-            for a, n in zip(self.axes, _COARSE[len(self.axes)], strict=True)
+            np.linspace(*priors.reach(a.prior), n) for a, n in zip(self.axes, _COARSE[len(self.axes)], strict=True)
         )
         nodes = tuple(np.broadcast_to(line, (len(unit), len(line))) for line in lines)
         coarse = self.on_shared(unit, lines) + self._prior(lines)
@@ -195,8 +197,7 @@ class Posteriors:
             for (low, high), (below, above) in zip(box, smaller, strict=True):
                 low[active], high[active] = below, above
             shrunk = [
-                (above - below) < 0.8 * (high - low)
-                for (low, high), (below, above) in zip(here, smaller, strict=True)
+                (above - below) < 0.8 * (high - low) for (low, high), (below, above) in zip(here, smaller, strict=True)
             ]
             active = active[np.any(shrunk, axis=0)]
             if not len(active):
@@ -245,14 +246,15 @@ class Posteriors:
             return np.exp(np.minimum(self._log_posterior(unit[u], z) - top[u], _CUT))
 
         if len(box) == 1:
-            return Integrals(integrate(density, *box[0], _INNER * tolerance * mass, pieces), None, top)
+            return Integrals(integrate(density, box[0][0], box[0][1], _INNER * tolerance * mass, pieces), None, top)
         seen: list[tuple[Index, Array]] = []
         made: list[Panels] = []
 
         def column(u: Index, second: Array) -> Array:
             inner = integrate(
                 lambda c, first: density(u[c], first, second[c]),
-                *(end[u] for end in box[0]),
+                box[0][0][u],
+                box[0][1][u],
                 (_INNER * tolerance * mass / length[1])[u],
                 pieces,
             )
@@ -260,9 +262,14 @@ class Posteriors:
             made.append(inner)
             return inner.total(inner.mass)
 
-        lines = integrate(column, *box[1], tolerance * mass, pieces)
+        lines = integrate(column, box[1][0], box[1][1], tolerance * mass, pieces)
         # columns of panels that were halved are no longer wanted
-        place = {key: i for i, key in enumerate(zip(*(np.concatenate(part).tolist() for part in zip(*seen, strict=True)), strict=True))}
+        place = {
+            key: i
+            for i, key in enumerate(
+                zip(*(np.concatenate(part).tolist() for part in zip(*seen, strict=True)), strict=True)
+            )
+        }
         wanted = zip(np.repeat(lines.column, ORDER).tolist(), lines.nodes.ravel().tolist(), strict=True)
         return Integrals(lines, joined(made).some(np.array([place[key] for key in wanted])), top)
 
@@ -329,13 +336,13 @@ def _read(
     posteriors: Posteriors, unit: Index, found: Integrals, owners: list[Index], size: int, mass: float, seed: int
 ) -> Exact:
     lines = found.marginals()
-    names = ("mean", "sd", "quantiles", "low", "high", "modes", "contraction")
+    names = ("mean", "sd", "quantiles", "low", "high", "modes", "contraction", "shift")
     rows: dict[str, list[Array]] = {name: [] for name in names}
     for a, (axis, line) in enumerate(zip(posteriors.axes, lines, strict=True)):
         per = posteriors.reference[unit] if axis.parameter.is_precision else np.ones(len(unit))
         mean, centre = found.expect(axis.natural, a), found.expect(lambda z: z, a)
         low, high = line.shortest(mass, axis.natural)
-        variance = found.expect(lambda z: axis.natural(z) ** 2, a) - mean**2
+        variance = found.expect(axis.squared, a) - mean**2
         spread = np.sqrt(np.maximum(found.expect(np.square, a) - centre**2, 0.0))
         rows["mean"].append(mean / per)
         rows["sd"].append(np.sqrt(np.maximum(variance, 0.0)) / per)
@@ -343,16 +350,18 @@ def _read(
         rows["low"].append(low / per)
         rows["high"].append(high / per)
         rows["modes"].append(line.modes(MODE))
-        rows["contraction"].append(1 - spread / priors.spread(axis.prior))
+        before, width = priors.moments(axis.prior)
+        rows["contraction"].append(1 - spread / width)
+        rows["shift"].append((centre - before) / width)
     copies = np.repeat(np.arange(len(unit)), [len(o) for o in owners])
     z = np.empty((len(posteriors.axes), len(copies), size))
     pairs = None if found.columns is None else Pairs(found.columns, found.owner, found.lines.nodes.ravel())
     for j, (k, owner) in enumerate(zip(copies, np.concatenate(owners), strict=True)):
         shares = np.random.default_rng([seed, int(owner)]).uniform(size=(2, size))
         if pairs is None:
-            z[0, j] = lines[0].quantile_of(k, shares[0])
+            z[0, j] = lines[0].quantile_of(int(k), shares[0])
         else:
-            z[:, j] = pairs.draw(lines[1], k, shares)
+            z[:, j] = pairs.draw(lines[1], int(k), shares)
     flat = posteriors.params(np.repeat(unit[copies], size), tuple(row.ravel() for row in z))
     return Exact(
         **{name: np.stack(values)[:, copies] for name, values in rows.items()},

@@ -137,9 +137,7 @@ def in_full(
                     z = numpyro.sample(f"{s.name}_z", dist.Normal(0.0, 1.0))
                 eta = eta + spread(s) * z
             value = _natural(s.prior, eta)
-            full[s.name] = numpyro.deterministic(
-                s.name, value / reference if s.parameter.is_precision else value
-            )
+            full[s.name] = numpyro.deterministic(s.name, value / reference if s.parameter.is_precision else value)
         full.update(_shares(model, shares))
         vector = [full[p.name] for p in model.parameters]
         p = jnp.maximum(probabilities(jnp.stack(vector) if vector else jnp.zeros((0, units))), FLOOR)

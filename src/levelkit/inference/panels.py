@@ -21,9 +21,7 @@ _HALVINGS = 44
 
 _NODES, WEIGHTS = legendre.leggauss(ORDER)
 # values at the nodes -> Legendre coefficients: c_k = (2k + 1) / 2 * sum_i w_i P_k(x_i) f_i
-_TO_COEFFICIENTS = (
-    legendre.legvander(_NODES, ORDER - 1).T * WEIGHTS * (np.arange(ORDER)[:, None] + 0.5)
-).T
+_TO_COEFFICIENTS = (legendre.legvander(_NODES, ORDER - 1).T * WEIGHTS * (np.arange(ORDER)[:, None] + 0.5)).T
 
 Density = Callable[[Index, Array], Array]
 
@@ -149,6 +147,5 @@ def joined(parts: list[Panels]) -> Panels:
     """Columns of several runs, one run after the other."""
     offsets = np.cumsum([0, *(len(p.low) for p in parts[:-1])])
     columns = np.concatenate([p.column + o for p, o in zip(parts, offsets, strict=True)])
-    rest = (np.concatenate([getattr(p, name) for p in parts]) for name in ("start", "width", "values", "error"))
-    ends = (np.concatenate([getattr(p, name) for p in parts]) for name in ("low", "high"))
-    return Panels(*ends, columns, *rest)
+    names = ("low", "high", "start", "width", "values", "error")
+    return Panels(column=columns, **{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})

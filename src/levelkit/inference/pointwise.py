@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-
 from levelkit.inference.kernels import FLOOR, Array, Index
 from levelkit.inference.likelihood import Likelihood
 
@@ -133,6 +132,3 @@ def jax_probabilities(observations: Observations) -> Callable[[jax.Array], jax.A
         return jnp.concatenate(found)[order]
 
     return probabilities
-
-
-

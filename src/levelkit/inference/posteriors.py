@@ -22,8 +22,10 @@ from levelkit.inference.kernels import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FLAT = 0.1
-"""Below this contraction (1 - posterior sd / prior sd, on the log or logit scale) the posterior is the prior."""
+FLAT, SHIFT = 0.1, 0.3
+"""The posterior is the prior where its sd (of the log or logit) differs by less than a tenth, and its mean by less than
+0.3 prior sds.
+"""
 
 
 class Posterior(arvizdata.Base):  # type: ignore[misc]
@@ -41,11 +43,11 @@ class Posterior(arvizdata.Base):  # type: ignore[misc]
         return dict(json.loads(arvizdata.group(self, "posterior").attrs["levelkit"]))
 
     def frame(self) -> pd.DataFrame:
-        """Estimates: the grouping columns, parameter, mean, sd, median, low, high (highest-density interval), status, n,
-        unit, contraction, rhat, ess_bulk, ess_tail.
+        """Estimates: the grouping columns, parameter, mean, sd, median, low, high (highest-density interval), status,
+        n, unit, contraction, rhat, ess_bulk, ess_tail.
 
-        status: "ok"; "multimodal" where the marginal density has a second mode; "flat" where the posterior is the prior;
-        "unsure" where the chains do not agree (rhat above 1.01 or fewer than 400 effective draws).
+        status: "ok"; "multimodal" where the marginal density has a second mode; "flat" where the posterior is the
+        prior; "unsure" where the chains do not agree (rhat above 1.01 or fewer than 400 effective draws).
         """
         data = arvizdata.group(self, "constant_data")
         columns = json.loads(data.attrs["columns"])
@@ -65,7 +67,9 @@ class Posterior(arvizdata.Base):  # type: ignore[misc]
     def keys(self) -> pd.DataFrame:
         """The grouping columns of each unit."""
         data = arvizdata.group(self, "constant_data")
-        return pd.DataFrame({c: data[f"unit_{c}"].to_numpy() for c in self.about["columns"]}, index=range(data.sizes["unit"]))
+        return pd.DataFrame(
+            {c: data[f"unit_{c}"].to_numpy() for c in self.about["columns"]}, index=range(data.sizes["unit"])
+        )
 
     def draws(self, parameter: str) -> Array:
         """Draws of one parameter, (units, chains * draws). Raises UsageError for another name."""
@@ -82,7 +86,7 @@ class Posterior(arvizdata.Base):  # type: ignore[misc]
         hits = np.ones(len(keys), bool)
         for column, value in where.items():
             if column not in keys:
-                raise UsageError(f"there is no column {column!r}; there are {', '.join(keys) or 'none'}")
+                raise UsageError(f"there is no column {column!r}; there are {', '.join(map(str, keys)) or 'none'}")
             hits &= (keys[column].astype(str) == str(value)).to_numpy()
         if hits.sum() != 1:
             raise UsageError(f"{int(hits.sum())} units match {where}; give enough columns to name one")
@@ -164,4 +168,4 @@ def read_posterior(path: str | Path) -> Posterior:
     found = arvizdata.read(Posterior, path)
     if "posterior" not in arvizdata.names(found) or "levelkit" not in arvizdata.group(found, "posterior").attrs:
         raise DataError("this netCDF file holds no posterior of levelkit", where=str(path))
-    return found  # type: ignore[no-any-return]
+    return found

@@ -139,7 +139,7 @@ def support(prior: Prior) -> tuple[float, float]:
 
 
 def natural(prior: Prior, z: Array) -> Array:
-    """Natural value at coordinate z on the whole line: an exponential on a half-line, a logistic curve on an interval."""
+    """Natural value at coordinate z: an exponential for a half-line, a logistic curve for an interval."""
     low, high = support(prior)
     with np.errstate(over="ignore"):
         return np.exp(z) if np.isinf(high) else low + (high - low) * special.expit(z)
@@ -166,10 +166,10 @@ def reach(prior: Prior) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def spread(prior: Prior) -> float:
-    """Standard deviation of the prior in its coordinate."""
-    shares = (np.arange(4000) + 0.5) / 4000
-    return float(np.std(coordinate(prior, distribution(prior).ppf(shares))))
+def moments(prior: Prior) -> tuple[float, float]:
+    """Mean and standard deviation of the prior in its coordinate."""
+    z = coordinate(prior, distribution(prior).ppf((np.arange(4000) + 0.5) / 4000))
+    return float(np.mean(z)), float(np.std(z))
 
 
 def draw(prior: Prior, size: int, rng: np.random.Generator) -> Array:

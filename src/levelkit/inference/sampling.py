@@ -24,7 +24,7 @@ _OUR_NAMES = {"accept_prob": "acceptance_rate", "num_steps": "n_steps", "potenti
 
 @dataclass(frozen=True)
 class Run:
-    """How to sample: draws of each chain after warm-up, chains, target acceptance, seed, and where to keep the state."""
+    """How to sample: draws of each chain after warm-up, chains, target acceptance, seed, where to keep the state."""
 
     draws: int = 1000
     chains: int = 4
@@ -53,7 +53,9 @@ def sample(
         chain_method="vectorized",
         progress_bar=False,
     )
-    key = hashlib.sha256(f"{identity} {run.draws} {run.chains} {run.warmup} {run.accept} {run.seed}".encode()).hexdigest()
+    key = hashlib.sha256(
+        f"{identity} {run.draws} {run.chains} {run.warmup} {run.accept} {run.seed}".encode()
+    ).hexdigest()
     state, parts = _resumed(run.checkpoint, key)
     total = run.warmup + run.draws
     done = sum(len(p[0]) and next(iter(p[1].values())).shape[1] for p in parts)
@@ -99,5 +101,7 @@ def _resumed(path: Path | None, key: str) -> tuple[Any, list[Any]]:
     except Exception as error:
         raise UsageError(f"{path} is no checkpoint of levelkit; remove it or name another file") from error
     if kept != key:
-        raise UsageError(f"{path} belongs to another run (data, model, priors, seed or draws differ); name another file")
+        raise UsageError(
+            f"{path} belongs to another run (data, model, priors, seed or draws differ); name another file"
+        )
     return state, parts
