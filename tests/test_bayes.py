@@ -10,8 +10,9 @@ import pytest
 from scipy import special, stats
 
 import levelkit as lk
-from levelkit.inference import arvizdata, collapsed, exact, hierarchy, priors
+from levelkit.inference import arvizdata, collapsed, exact, hierarchy, priors, sampling
 from levelkit.inference.likelihood import Likelihood, distinct, group
+from levelkit.inference.pointwise import Observations
 
 arviz = arvizdata.arviz
 TQRE = lk.TQRE()
@@ -67,7 +68,7 @@ class TestPriors:
 class TestExact:
     def test_evidence_has_its_closed_form_for_trembles(self):
         # prisoner's dilemma: a share eps / 2 does not defect, so that the evidence is an incomplete beta function
-        made = cells({"a": [[3, 27]]}, "prisoners_dilemma_base")
+        made = cells({"a": [[3, 27], [0, 0]]}, "prisoners_dilemma_base")
         post = lk.posterior(made, lk.NashTremble(), prior={"eps": "uniform(0, 1)"}, tolerance=1e-9)
         k, n = 3, 30
         want = 2 * special.beta(k + 1, n - k + 1) * special.betainc(k + 1, n - k + 1, 0.5)
@@ -92,7 +93,7 @@ class TestExact:
             mine = frame[(frame["who"] == "a") & (frame["parameter"] == axis.parameter.name)].iloc[0]
             mean = marginal @ value
             assert mine["mean"] == pytest.approx(mean, rel=1e-6)
-            assert mine["sd"] == pytest.approx(np.sqrt(marginal @ value**2 - mean**2), rel=1e-5)
+            assert mine["sd"] == pytest.approx(np.sqrt(marginal @ value**2 - mean**2), rel=1e-4)
 
     def test_draws_follow_the_quantiles(self, two):
         made = cells({"a": [[9, 15, 6], [4, 8, 18]], "b": [[20, 5, 5], [3, 7, 20]]}, "competitive_base")
@@ -104,7 +105,6 @@ class TestExact:
             assert below == pytest.approx(np.tile(exact.LEVELS_OF_CDF, (2, 1)), abs=0.015)
             inside = (solved.draws[p] >= solved.low[p][:, None]) & (solved.draws[p] <= solved.high[p][:, None])
             assert inside.mean(axis=1) == pytest.approx(0.9, abs=0.015)
-        assert (np.corrcoef(np.log(solved.draws[:, 0])) == pytest.approx(np.corrcoef(np.log(solved.draws[:, 0])))).all()
 
     @pytest.mark.parametrize("model", [lk.PoissonCH(), lk.LogitQRE(), lk.QuantalCH()])
     def test_nuts_agrees(self, model, two):
@@ -222,10 +222,25 @@ class TestPooling:
         assert narrow["mean"].std() < wide["mean"].std()
         assert np.mean((narrow["median"].to_numpy() - tau) ** 2) < np.mean((wide["median"].to_numpy() - tau) ** 2)
 
-    def test_integrating_cells_out_agrees_with_sampling_them(self, pooled):
-        post, _, made = pooled
-        full = lk.posterior(made, TQRE, pool="who", scale="range", method="nuts", draws=400, warmup=600, seed=2)
-        assert full.about["method"] == post.about["method"]  # two parameters are always integrated out
+    def test_integrating_cells_out_agrees_with_sampling_them(self):
+        # a smooth likelihood with plenty of choices, which a chain over all cells can sample as well
+        made = cells(
+            {w: [[24 + i, 20, 16 - i], [16, 18 + i, 26 - i]] for i, w in enumerate("abcde")}, "competitive_base"
+        )
+        model, chosen = lk.LogitQRE(), priors.chosen(lk.LogitQRE(), None)
+        units = group(made, ["who"])
+        likelihood = Likelihood(model.variants(units.games)[0], units, "range")
+        structures = [hierarchy.structure(p, chosen[p.name], units.keys, [], ["who"]) for p in model.parameters]
+        shares, ones = np.zeros(len(units), int), np.ones(len(units))
+        full = hierarchy.in_full(model, structures, {}, Observations.of(likelihood), ones, shares, False)
+        drawn, _ = sampling.sample(full, sampling.Run(600, 4, 500), lambda name: True, "test")
+        post = lk.posterior(made, model, pool="who", scale="range", draws=600, warmup=500)
+        for name in ("lam_typical", "lam_sd_who"):
+            ours = arvizdata.group(post, "posterior")[name].to_numpy().ravel()
+            for share in (0.25, 0.5, 0.75):
+                assert np.quantile(ours, share) == pytest.approx(np.quantile(drawn[name], share), rel=0.12)
+        unit = post.frame()["median"].to_numpy()
+        assert unit == pytest.approx(np.median(drawn["lam"], axis=(0, 1)), rel=0.06)
 
     def test_a_run_is_taken_up_where_it_stopped(self, pooled, tmp_path, monkeypatch):
         _, _, made = pooled
@@ -279,11 +294,11 @@ class TestPooling:
 
 def test_more_parameters_and_overdispersion_are_sampled():
     made = cells({"a": [[9, 15, 6], [4, 8, 18]]}, "competitive_base")
-    post = lk.posterior(made, lk.QuantalLevelK(levels=2), draws=200, warmup=300, chains=2)
+    post = lk.posterior(made, lk.QuantalLevelK(levels=2), draws=100, warmup=150, chains=2)
     frame = post.frame()
     shares = frame[frame["parameter"].str.startswith("share")]
     assert shares["mean"].sum() == pytest.approx(1.0)
-    loose = lk.posterior(made, TQRE, overdispersion=True, scale="range", draws=200, warmup=300, chains=2)
+    loose = lk.posterior(made, TQRE, overdispersion=True, scale="range", draws=100, warmup=150, chains=2)
     tight = lk.posterior(made, TQRE, scale="range", draws=200)
     assert arvizdata.group(loose, "posterior")["rho"].min() > 0
     assert loose.frame()["sd"].iloc[1] > 0

@@ -162,3 +162,16 @@ def write(frame: pd.DataFrame, path: Path, ending: str) -> None:
         frame.to_json(path, orient="records", lines=True, double_precision=15)
     else:
         frame.to_csv(path, index=False, sep="\t" if ending == ".tsv" else ",")
+
+
+def test_games_may_come_as_a_list():
+    import pandas as pd
+
+    import levelkit as lk
+
+    game = lk.Game.bimatrix("mine", [[1, 0], [0, 1]], [[0, 1], [1, 0]])
+    frame = pd.DataFrame({"game": ["mine"], "player": [1], "action": [0]})
+    assert lk.read_choices(frame, games=[game]).counts.tolist() == [[1.0, 0.0, 0.0, 0.0]]
+    for bad, words in (([game, game], "same name"), ([1], "not a Game"), ([], "holds no game")):
+        with pytest.raises(lk.UsageError, match=words):
+            lk.read_choices(frame, games=bad)

@@ -6,7 +6,7 @@ Knows games; knows nothing of files (see `levelkit.readers`) and nothing of mode
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -195,7 +195,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 def read_choices(
     source: str | Path | pd.DataFrame,
-    games: Mapping[str, Game] | Game | str | Path | None = None,
+    games: Mapping[str, Game] | Iterable[Game] | Game | str | Path | None = None,
     *,
     columns: Mapping[str, str] | None = None,
     groups: Sequence[str] | None = None,

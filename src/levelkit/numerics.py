@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 import jax
 
@@ -19,3 +21,21 @@ def setup_jax() -> None:
         jax.config.update("jax_compilation_cache_dir", root)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+@contextlib.contextmanager
+def not_cached() -> Iterator[None]:
+    """Compile without the persistent cache: for programs that hold the data, which never come again.
+
+    Samplers' programs are also large, and reading one back can end the process.
+    """
+    from jax.experimental.compilation_cache import compilation_cache
+
+    before = bool(getattr(jax.config, "jax_enable_compilation_cache", True))
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", before)
+        compilation_cache.reset_cache()

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from levelkit import numerics
 from levelkit.errors import UsageError
 from levelkit.inference.kernels import Array
 from levelkit.inference.solved import Progress
@@ -34,6 +35,7 @@ class Run:
     checkpoint: Path | None = None
 
 
+@numerics.not_cached()
 def sample(
     model: Callable[[], None], run: Run, kept: Callable[[str], bool], identity: str, progress: Progress | None = None
 ) -> tuple[dict[str, Array], dict[str, Array]]:

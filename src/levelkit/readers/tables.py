@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from levelkit.readers.raw import Column, RawTable
 from levelkit.readers.resolve import game_named, near, parse
 from levelkit.readers.rows import Rows
 
-GameSource = Mapping[str, Game] | Game | str | Path | None
+GameSource = Mapping[str, Game] | Iterable[Game] | Game | str | Path | None
 MODES = ("auto", "label", "index")
 SHOWN = 8  # games listed in a message
 
@@ -38,7 +38,7 @@ def read_choices(
 ) -> Choices:
     """Choices from a csv, tsv, json lines or Parquet file or a DataFrame.
 
-    games: games by name, one game, a games file, or None for the shipped library.
+    games: games by name or in a list, one game, a games file, or None for the shipped library.
     columns: our column names to the user's, as {"action": "choice"}; groups: the grouping columns to keep.
     actions: "auto" (labels first, then indices), "label" or "index" for the numbers in the action column.
     percent: wide tables only; the columns are percentages (or shares) of `n` or `n_1`, `n_2` plays.
@@ -75,7 +75,16 @@ def _games(games: GameSource) -> Mapping[str, Game]:
         return {games.name: games}
     if isinstance(games, str | Path):
         return read_games(games)
-    return games
+    if isinstance(games, Mapping):
+        return games
+    listed = list(games)
+    for game in listed:
+        if not isinstance(game, Game):
+            raise UsageError(f"games= holds a {type(game).__name__}, not a Game; give games, or the path of a games file")
+    by_name = {game.name: game for game in listed}
+    if len(by_name) < len(listed):
+        raise UsageError("two of the games in games= have the same name; give each a name of its own")
+    return by_name
 
 
 def _with_game(layout: Layout, games: Mapping[str, Game], raw: RawTable) -> Layout:
