@@ -136,7 +136,7 @@ class Catalogue:
         return self._places[code]
 
     def __contains__(self, code: object) -> bool:
-        return code in self._places
+        return isinstance(code, str) and code in self._places
 
     def strategy(self, which: str | Strategy | Sequence[float] | Array) -> Strategy:
         """A strategy by code, as it is, or made of the probabilities of the moves."""

@@ -1,4 +1,4 @@
-"""The ceiling: how often the best possible observer names both strategies, and how much that differs between matches."""
+"""The ceiling: how often the best possible observer names both strategies, and how much matches differ in it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BLOCK = 256  # matches judged at a time: what they need then stays in the cache
 class Ceiling:
     """Identification rates of an observer over simulated matches of one pair.
 
-    hits (matches,): rounds in which both strategies were named; `final` is the share of matches with both named after the
-    last round. The range is over matches, not an error of the mean: one match falls in it `interval` of the time.
+    hits (matches,): rounds in which both strategies were named; `final` is the share of matches with both named after
+    the last round. The range is over matches, not an error of the mean: one match falls in it `interval` of the time.
     """
 
     truth: tuple[str, str]
@@ -114,10 +114,10 @@ def ceiling(
     """Identification rate of an observer over simulated matches of one pair.
 
     pair: two strategies, as `Catalogue.pair` takes them. engine, lapse: of the players (lapse also of the observer's
-    belief). window, hazard, prior: of the observer, see `levelkit.observer.ideal.Watcher`. observer: "ideal", or "nearest",
-    which names the mixture nearest to the frequencies in the window. truth: the codes that count as right, where the
-    players play something else than their codes say.
-    Raises UsageError for unknown strategies and numbers that make no sense.
+    belief). window, hazard, prior: of the observer, see `levelkit.observer.ideal.Watcher`. observer: "ideal", or
+    "nearest", which names the mixture nearest to the frequencies in the window. truth: the codes that count as right,
+    where the players play something else than their codes say. Raises UsageError for unknown strategies and numbers
+    that make no sense.
     """
     known = catalogue(source)
     played = known.pair(pair)
@@ -131,9 +131,7 @@ def ceiling(
     moves = play({1: (one[None], two[None])}, which, which, rounds, seed)
     right = np.array([[known.index(code)] * matches for code in named])
     hits, final = _hits(moves, right, _observer(observer, known, watcher), warmup)
-    return Ceiling(
-        tuple(named), hits, rounds, warmup, float(final.mean()), observer, engine, watcher, seed, interval
-    )
+    return Ceiling(tuple(named), hits, rounds, warmup, float(final.mean()), observer, engine, watcher, seed, interval)
 
 
 def ceilings(
@@ -155,8 +153,8 @@ def ceilings(
 ) -> pd.DataFrame:
     """`ceiling` of many pairs (default: all of the catalogue) in one run, a row each.
 
-    Every pair meets the same random numbers (common random numbers), so differences between pairs are less noisy than the
-    pairs. `told` is called with (pairs done, pairs).
+    Every pair meets the same random numbers (common random numbers), so differences between pairs are less noisy than
+    the pairs. `told` is called with (pairs done, pairs).
     """
     known = catalogue(source)
     wanted = known.pairs() if pairs is None else [known.pair(pair) for pair in pairs]
@@ -172,7 +170,9 @@ def ceilings(
 
 
 Judge = Callable[[Array, Array, int, int], Array]
-"""From own and other moves (matches, rounds), the first round judged and the player (0, 1) to places in the catalogue."""
+"""From own and other moves (matches, rounds), the first round judged and the player (0, 1) to places in the
+catalogue.
+"""
 
 
 def _observer(name: str, known: Catalogue, watcher: Watcher) -> Judge:

@@ -66,8 +66,8 @@ def play(
 ) -> Array:
     """Play many matches at once: moves (2, rounds, matches) of int8.
 
-    tables: from the round that is the key on, the players' tables (strategies, n + 1, n); which1, which2 (matches,): the
-    row of each match in them.
+    tables: from the round that is the key on, the players' tables (strategies, n + 1, n); which1, which2 (matches,):
+    the row of each match in them.
     """
     if rounds < 1 or not len(which1):
         raise UsageError(f"{rounds} rounds and {len(which1)} matches: give at least one of each")

@@ -1,8 +1,8 @@
 """The ideal observer: exact Bayes over the strategies of a catalogue, from the moves alone.
 
-Given the moves, what player 1 plays and what player 2 plays are independent: each move depends on the mover's strategy and the
-opponent's last move, which is seen. So the posterior over pairs is the product of two posteriors over strategies,
-unless the prior ties them together.
+Given the moves, what player 1 plays and what player 2 plays are independent: each move depends on the mover's
+strategy and the opponent's last move, which is seen. So the posterior over pairs is the product of two posteriors
+over strategies, unless the prior ties them together.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _TIE = 1e-9  # log-likelihoods closer than this are equal; the strategy that com
 class Watcher:
     """How an observer reasons.
 
-    window: how many of the last rounds it sees (None: all). lapse: how often it thinks a reactive player forgets the rule.
-    hazard: the probability that a player changes strategy before a round (needs window=None). prior: (strategies,) for
-    either player, a pair of these, or (strategies, strategies) for pairs; default uniform.
+    window: how many of the last rounds it sees (None: all). lapse: how often it thinks a reactive player forgets the
+    rule. hazard: the probability that a player changes strategy before a round (needs window=None). prior:
+    (strategies,) for either player, a pair of these, or (strategies, strategies) for pairs; default uniform.
     """
 
     window: int | None = 50
@@ -90,9 +90,9 @@ def posterior(
 ) -> Posterior:
     """Beliefs after each round of one match (rounds, 2) or of many (matches, rounds, 2). Options: see `Watcher`.
 
-    With a hazard: beliefs about the strategies of the round itself, when a player may have changed strategies before it.
-    The first move in a window is judged as a first move, since the round before it is not seen.
-    Raises DataError for moves that are none, UsageError for options out of range.
+    With a hazard: beliefs about the strategies of the round itself, when a player may have changed strategies before
+    it. The first move in a window is judged as a first move, since the round before it is not seen. Raises DataError
+    for moves that are none, UsageError for options out of range.
     """
     known = catalogue(source)
     watcher = Watcher(window, lapse, hazard, prior)
@@ -115,8 +115,8 @@ def posterior(
 
 
 def best_guesses(own: Array, other: Array, known: Catalogue, watcher: Watcher, start: int, prior: Array) -> Array:
-    """The most probable strategy of `own` (matches, rounds - start) after the rounds from index `start` on, -1 where none
-    is possible. The quick way of ceilings: no probabilities are made. own, other: (matches, rounds).
+    """The most probable strategy of `own` (matches, rounds - start) after the rounds from index `start` on, -1 where
+    none is possible. The quick way of ceilings: no probabilities are made. own, other: (matches, rounds).
     """
     tables = known.tables(watcher.lapse)
     if watcher.hazard:
@@ -158,10 +158,11 @@ def _beliefs(own: Array, other: Array, tables: Array, watcher: Watcher, prior: A
 
 
 def _window_scores(own: Array, other: Array, tables: Array, window: int | None, start: int) -> Array:
-    """Log-likelihood (matches, rounds - start, strategies) of the last `window` moves, below `_IMPOSSIBLE` for impossible.
+    """Log-likelihood (matches, rounds - start, strategies) of the last `window` moves, below `_IMPOSSIBLE` for
+    impossible.
 
-    The moves enter as counts of (opponent's last move, move) pairs, whole numbers, times the logs of the tables: nothing is
-    lost by subtraction, and strategies that explain the moves equally well score equally.
+    The moves enter as counts of (opponent's last move, move) pairs, whole numbers, times the logs of the tables:
+    nothing is lost by subtraction, and strategies that explain the moves equally well score equally.
     """
     n = tables.shape[2]
     matches, rounds = own.shape

@@ -3,8 +3,9 @@
 Losses compare laws of the outcome (win, draw, loss). Arrays have the outcome last. Three conventions of the union:
 
 published  CE min-max scaled over the catalogue's guesses with the truth fixed; Brier as it is; EV loss / 4
-released   as the authors' code: CE min-max scaled over the catalogue's truths with the prediction fixed; EV loss as it is
-proper     excess of a smoothed CE over its value at the truth, / -log(smoothing); Brier / 2; EV loss / 4; in 0..1
+released   as the authors' code: CE min-max scaled over the catalogue's truths with the prediction fixed; EV loss as
+it is proper     excess of a smoothed CE over its value at the truth, / -log(smoothing); Brier / 2; EV loss / 4; in
+0..1
 
 Paper: equations 5 to 8. "released" is not minimised at the truth, and arbitrary where the prediction is nearly uniform.
 """
@@ -74,8 +75,8 @@ def union(truth: Array, guess: Array, convention: str, laws: Array) -> Array:
 
 
 def guessed_law(guess: Any, source: Any = None) -> Array:
-    """The law (3,) that a guess implies: ("H", "C"), or for each player a probability for every strategy (a dictionary by
-    code, or in catalogue order), whose pairs' laws are mixed.
+    """The law (3,) that a guess implies: ("H", "C"), or for each player a probability for every strategy (a
+    dictionary by code, or in catalogue order), whose pairs' laws are mixed.
 
     Raises UsageError for an unknown code or probabilities that do not add up to one.
     """

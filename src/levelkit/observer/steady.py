@@ -1,8 +1,8 @@
 """What two strategies come to in the long run: each player's move frequencies, and how often player 1 wins.
 
 With a uniform first move the two players' moves of one round are independent across matches, whatever the strategies
-react to: the moves of player 1 in even rounds and of player 2 in odd rounds descend from one first move, the others from
-the other. So the marginals follow x' = y R1, y' = x R2 exactly, and outcome laws are products.
+react to: the moves of player 1 in even rounds and of player 2 in odd rounds descend from one first move, the others
+from the other. So the marginals follow x' = y R1, y' = x R2 exactly, and outcome laws are products.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Steady:
 
 
 def outcome(one: Any, two: Any, source: Any = None) -> tuple[float, float, float]:
-    """(win, draw, loss) probabilities of player 1, exact: the average over rounds of a long match, over all first moves.
+    """(win, draw, loss) probabilities of player 1, exact: the average over rounds of a long match, over all first
+    moves.
 
     one, two: a code, a `Strategy`, or the probabilities of the moves. source: a catalogue, its name or file.
     Raises UsageError for an unknown code.
@@ -50,8 +51,8 @@ def outcome(one: Any, two: Any, source: Any = None) -> tuple[float, float, float
 def steady_state(one: Any, two: Any, source: Any = None) -> Steady:
     """Long-run frequencies and outcome law in closed form.
 
-    A rule against a mixture plays the image of the mixture. Two rules run through a cycle, over which the law is averaged;
-    with rules that permute the moves, all is uniform.
+    A rule against a mixture plays the image of the mixture. Two rules run through a cycle, over which the law is
+    averaged; with rules that permute the moves, all is uniform.
     """
     known = catalogue(source)
     first, second = known.strategy(one), known.strategy(two)
@@ -81,8 +82,8 @@ def damped(
 ) -> Steady:
     """The damped iteration of the paper (equations 1 to 4), as a check of the closed form.
 
-    start: move probabilities to begin with (default uniform). Two rules have a continuum of fixed points: from another start
-    the iteration ends elsewhere, and with alpha = 1 it does not end. Look at `converged`.
+    start: move probabilities to begin with (default uniform). Two rules have a continuum of fixed points: from
+    another start the iteration ends elsewhere, and with alpha = 1 it does not end. Look at `converged`.
     """
     if not 0 < alpha <= 1:
         raise UsageError(f"alpha {alpha:g} is not in (0, 1]")
