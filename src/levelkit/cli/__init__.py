@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from levelkit.cli import compare, demo, fit, games, reproduce
+from levelkit.cli import compare, demo, fit, games, observer, reproduce
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
 
@@ -33,6 +33,7 @@ app.command("games")(games.command)
 app.command("fit")(fit.command)
 app.command("compare")(compare.command)
 app.command("reproduce")(reproduce.command)
+app.add_typer(observer.app)
 
 
 @app.callback(invoke_without_command=True)

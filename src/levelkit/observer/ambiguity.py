@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from levelkit.observer.catalogue import Array, Catalogue, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, catalogue
 from levelkit.observer.steady import outcomes
 
 SAME = 1e-9

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from levelkit.errors import UsageError
-from levelkit.observer.catalogue import Array, Catalogue, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, catalogue
 from levelkit.observer.engine import pair_tables, play
 from levelkit.observer.ideal import Watcher, best_guesses, product_priors
 
@@ -134,7 +134,7 @@ def ceiling(
     return Ceiling(tuple(named), hits, rounds, warmup, float(final.mean()), observer, engine, watcher, seed, interval)
 
 
-def ceilings(
+def ceiling_table(
     pairs: Iterable[Any] | None = None,
     source: Any = None,
     *,
@@ -167,6 +167,17 @@ def ceilings(
         rows.append(one.record())
         told(done, len(wanted))
     return pd.DataFrame(rows)
+
+
+def guesses(moves: Array, known: Catalogue, observer: str, watcher: Watcher) -> list[list[tuple[str, str] | None]]:
+    """What an observer says after each round of matches (matches, rounds, 2); None where nothing fits."""
+    judge = _observer(observer, known, watcher)
+    one, two = judge(moves[..., 0], moves[..., 1], 0, 0), judge(moves[..., 1], moves[..., 0], 0, 1)
+    codes = known.codes
+    return [
+        [(codes[i], codes[j]) if min(i, j) >= 0 else None for i, j in zip(*match, strict=True)]
+        for match in zip(one.tolist(), two.tolist(), strict=True)
+    ]
 
 
 Judge = Callable[[Array, Array, int, int], Array]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from levelkit.errors import DataError
-from levelkit.observer.catalogue import Array, Catalogue, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, catalogue
 from levelkit.observer.logrules import SCHEMA, Fault
 from levelkit.observer.matches import MatchLog
 from levelkit.observer.reading import Faults, assemble

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from levelkit.errors import UsageError
-from levelkit.observer.catalogue import Array, Catalogue, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, catalogue
 from levelkit.observer.steady import steady_state
 
 ENGINES = ("reactive", "released_iid")

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from levelkit.errors import DataError, UsageError
-from levelkit.observer.catalogue import Array, Catalogue, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, catalogue
 
 _NEVER = -1e6  # stands for log 0, so that counts times logs stay finite
 _IMPOSSIBLE = _NEVER / 2

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from levelkit.observer.catalogue import Catalogue
+from levelkit.observer.catalogues import Catalogue
 from levelkit.observer.engine import ENGINES
 
 SCHEMA = "rps-observer/1"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from levelkit.observer.catalogue import Array, Catalogue
+from levelkit.observer.catalogues import Array, Catalogue
 from levelkit.observer.logrules import SCHEMA
 from levelkit.problems import Problems
 

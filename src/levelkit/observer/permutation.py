@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from levelkit.errors import UsageError
-from levelkit.observer.catalogue import Array
+from levelkit.observer.catalogues import Array
 from levelkit.observer.matches import Match, MatchLog
 
 UNITS = ("match", "block", "round")

@@ -13,7 +13,7 @@ import numpy as np
 
 from levelkit.errors import DataError
 from levelkit.observer import logrules as rules
-from levelkit.observer.catalogue import Catalogue, catalogue
+from levelkit.observer.catalogues import Catalogue, catalogue
 from levelkit.observer.logrules import Fault
 from levelkit.observer.matches import Match, MatchLog
 from levelkit.problems import NOTED, SET_ASIDE, ProblemLog

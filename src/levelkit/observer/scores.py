@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from levelkit.errors import UsageError
-from levelkit.observer.catalogue import Array, Catalogue, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, catalogue
 from levelkit.observer.ceilings import Ceiling, ceiling
 from levelkit.observer.ideal import posterior
 from levelkit.observer.logrules import repaired
@@ -160,6 +160,7 @@ def _rounds(match: Match, known: Catalogue, convention: str) -> pd.DataFrame:
 def _losses(truth: Array, implied: Array, convention: str, laws: Array) -> dict[str, Array]:
     return {
         "ce": cross_entropy(truth, implied),
+        "ce_floor": np.full(len(implied), cross_entropy(truth, truth)),
         "brier": brier(truth, implied),
         "ev": ev_loss(truth, implied),
         "union": union(np.broadcast_to(truth, implied.shape), implied, convention, laws),

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from levelkit.errors import UsageError
-from levelkit.observer.catalogue import Array, Catalogue, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, catalogue
 from levelkit.observer.steady import outcomes, steady_state
 
 CONVENTIONS = ("published", "released", "proper")

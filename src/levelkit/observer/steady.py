@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from levelkit.errors import UsageError
-from levelkit.observer.catalogue import Array, Catalogue, Strategy, catalogue
+from levelkit.observer.catalogues import Array, Catalogue, Strategy, catalogue
 
 OUTCOMES = ("win", "draw", "loss")
 _SETTLE, _LONGEST, _SAME = 5000, 5040, 1e-12

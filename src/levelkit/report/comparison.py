@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from pathlib import Path
@@ -12,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from levelkit.errors import UsageError
-from levelkit.report import records, words
-from levelkit.report.files import write_whole
+from levelkit.report import frames, records, words
 from levelkit.report.plots import style as st
 from levelkit.report.plots.frequencies import wilson
 
@@ -27,7 +25,6 @@ ABOUT = (
     "share of the way from uniform play to the observed frequencies. Vuong tests and intervals take choices to be "
     "independent."
 )
-_SUFFIXES = {".csv": ",", ".tsv": "\t"}
 WIDTH = 88
 
 
@@ -68,13 +65,7 @@ def _table(mine: pd.DataFrame, holdout: bool) -> str:
             error = "" if math.isnan(row.held_out_se) else f" ({row.held_out_se:.2f})"
             one.append("-" if math.isnan(row.held_out) else f"{row.held_out:.2f}{error}")
         body.append(one)
-    widths = [max(len(r[i]) for r in [head, *body]) for i in range(len(head))]
-
-    def line(row: list[str]) -> str:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
-        return "  " + "  ".join(cells)
-
-    lines = [line(head), *(line(r) for r in body)]
+    lines = [frames.grid(head, body)]
     for row in mine.itertuples():
         said = f" (status {row.status})" if row.status != "ok" else ""
         if row.estimates:
@@ -108,27 +99,9 @@ def record(result: Comparison) -> dict[str, Any]:
     }
 
 
-def suffix_of(path: str | Path) -> str:
-    """The file's suffix, if comparisons can be written so. Raises UsageError for another."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (*_SUFFIXES, ".json", ".parquet", ".md", ".txt"):
-        raise UsageError(f"cannot write {str(path)!r}; end it with .csv, .tsv, .json, .parquet, .md or .txt")
-    return suffix
-
-
 def write(result: Comparison, path: str | Path) -> Path:
     """Write the frame (csv, tsv, parquet), everything (json), or the text (txt, md)."""
-    suffix = suffix_of(path)
-    if suffix in _SUFFIXES:
-        return write_whole(path, result.frame().to_csv(index=False, sep=_SUFFIXES[suffix], lineterminator="\n"))
-    if suffix == ".json":
-        return write_whole(path, records.dumps(record(result)))
-    if suffix == ".parquet":
-        buffer = io.BytesIO()
-        result.frame().to_parquet(buffer, index=False)
-        return write_whole(path, buffer.getvalue())
-    body = text(result)
-    return write_whole(path, f"```\n{body}```\n" if suffix == ".md" else body)
+    return frames.write(path, result.frame(), text(result), record(result))
 
 
 def plot(result: Comparison, kind: str = "gain", unit: int = 0) -> Figure:

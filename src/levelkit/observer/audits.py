@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from levelkit.observer.catalogue import Array, Catalogue
+from levelkit.observer.catalogues import Array, Catalogue
 from levelkit.observer.engine import ENGINES
 from levelkit.observer.matches import Match, MatchLog
 
