@@ -2,7 +2,7 @@
 
     python benchmarks/bootstrap.py [--quick]
 
-100 cells over the 13 small games of the TQRE study, n = 15 choices a player, 1,000 multinomial replicates each. The loop
+100 cells over the 13 small games of the TQRE study, n = 15 choices a player, 1,000 replicates each. A loop
 fits 20 replicates of each cell and is extrapolated: its time a fit does not depend on their number. A full run replaces
 benchmarks/results/bootstrap.csv.
 """

@@ -47,6 +47,13 @@ class Problems:
     def __len__(self) -> int:
         return len(self.frame)
 
+    @classmethod
+    def join(cls, parts: Sequence[Problems]) -> Problems:
+        """The problems of several sources together."""
+        found = [part.frame for part in parts if len(part)]
+        frame = pd.concat(found, ignore_index=True) if found else cls().frame
+        return cls(frame, sum(part.rows_read for part in parts), parts[0].unit)
+
     @property
     def n_set_aside(self) -> int:
         """How many rows were left out of the counts."""

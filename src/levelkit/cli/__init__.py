@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from levelkit.cli import bootstrap, compare, demo, fit, games, posterior, reproduce
+from levelkit.cli import bootstrap, compare, demo, fit, games, observer, posterior, reproduce
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
 
@@ -35,6 +35,7 @@ app.command("bootstrap")(bootstrap.command)
 app.command("compare")(compare.command)
 app.command("posterior")(posterior.command)
 app.command("reproduce")(reproduce.command)
+app.add_typer(observer.app)
 
 
 @app.callback(invoke_without_command=True)

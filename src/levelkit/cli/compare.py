@@ -35,14 +35,14 @@ def command(
     [dim]levelkit compare choices.csv --models tqre,poisson-ch,qre --holdout game[/dim]
     """
     from levelkit import models
-    from levelkit.report import comparison, plots, records
+    from levelkit.report import comparison, plots, records, sheets
 
     by_names, mapped = parsing.names(by), parsing.columns(columns)
     made = [models.get(name) for name in parsing.names(models_)]
     if scale not in ("raw", "range"):
         raise UsageError(f"--scale {scale!r}: choose raw or range")
     for path in out:  # better now than after the work
-        comparison.suffix_of(path)
+        sheets.suffix_of(path, sheets.NO_LATEX)
     if plot is not None:
         plots.suffix_of(plot)
 

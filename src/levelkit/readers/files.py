@@ -39,12 +39,7 @@ def load(source: str | Path | pd.DataFrame) -> RawTable:
         return read_frame(source, ProblemLog("DataFrame", "row"))
     if not isinstance(source, str | Path):
         raise DataError(f"choices cannot be read from a {type(source).__name__}", fix="Give a path or a DataFrame")
-    path = Path(source)
-    where = str(source) or "."
-    if path.is_dir():
-        raise DataError("this is a folder, not a table of choices", where=where, fix="Name the file inside it")
-    if not path.exists():
-        raise DataError("no such file", where=where, fix=_near(path))
+    path, where = existing(source, "a table of choices")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     zipped = suffixes[-1:] == [".gz"]
     kind = (suffixes[-2:-1] if zipped else suffixes[-1:]) or [""]
@@ -52,11 +47,21 @@ def load(source: str | Path | pd.DataFrame) -> RawTable:
         raise DataError(f"no reader for '{path.name}'", where=where, fix=f"Known endings: {FORMATS}")
     if kind[0] == ".parquet":
         return _read_parquet(path, where)
-    data = _bytes(path, where, zipped)
+    data = file_bytes(path, where, zipped)
     log = ProblemLog(where, "line")
     if kind[0] in JSON_LINES:
         return read_json_lines(data, log)
     return read_delimited(data, DELIMITERS[kind[0]], log)
+
+
+def existing(source: str | Path, kind: str) -> tuple[Path, str]:
+    """A file that is there, and its name in messages. Raises DataError for a folder or where nothing is there."""
+    path, where = Path(source), str(source) or "."
+    if path.is_dir():
+        raise DataError(f"this is a folder, not {kind}", where=where, fix="Name the file inside it")
+    if not path.exists():
+        raise DataError("no such file", where=where, fix=_near(path))
+    return path, where
 
 
 def _near(path: Path) -> str:
@@ -69,7 +74,8 @@ def _near(path: Path) -> str:
     return f"Did you mean '{near[0]}'?" if near else "Check the path"
 
 
-def _bytes(path: Path, where: str, zipped: bool) -> bytes:
+def file_bytes(path: Path, where: str, zipped: bool) -> bytes:
+    """The bytes of a text file, unzipped. Raises DataError for a broken or empty file and for what is no text."""
     try:
         data = path.read_bytes()
         if zipped:

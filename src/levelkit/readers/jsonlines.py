@@ -15,16 +15,40 @@ from levelkit.readers.raw import Factor, RawTable
 CHUNK = 65536
 
 
-class _Twins(ValueError):
-    """A key stands twice in one object."""
+class BadLine(ValueError):
+    """A line that holds no JSON object. `code`: duplicate_key, not_json or not_object."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+def parse_line(line: str, *, strict: bool = False) -> dict[str, Any]:
+    """The object of one line. strict: NaN and Infinity, which are no JSON, are refused too. Raises BadLine."""
+    try:
+        record = json.loads(line, parse_constant=_no_constant if strict else None)
+        if isinstance(record, dict) and line.count('":') != len(record):
+            record = json.loads(line, object_pairs_hook=_object)  # nested, oddly spaced, or a key twice
+    except BadLine:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise BadLine("not_json", f"not JSON: {getattr(error, 'msg', 'nested too deep')}") from None
+    if not isinstance(record, dict):
+        raise BadLine("not_object", f"a JSON {_kind(record)}, not an object: {shorten(line)}")
+    return record
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _Twins(next(key for key in keys if keys.count(key) > 1))
+        twin = next(key for key in keys if keys.count(key) > 1)
+        raise BadLine("duplicate_key", f"the key '{twin}' appears twice in the line")
     return made
+
+
+def _no_constant(name: str) -> None:
+    raise BadLine("not_json", f"not JSON: {name} is no JSON number")
 
 
 def read_json_lines(data: bytes, log: ProblemLog) -> RawTable:
@@ -50,22 +74,14 @@ def read_json_lines(data: bytes, log: ProblemLog) -> RawTable:
         records.clear()
         shapes.clear()
 
-    for number, line in enumerate(_lines(text), start=1):
+    for number, line in enumerate(split_lines(text), start=1):
         if not line.strip():
             continue
         read += 1
         try:
-            record = json.loads(line)
-            if isinstance(record, dict) and line.count('":') != len(record):
-                record = json.loads(line, object_pairs_hook=_object)  # nested, oddly spaced, or a key twice
-        except _Twins as error:
-            bad.append((number, "duplicate_key", f"the key '{error}' appears twice in the line"))
-            continue
-        except (ValueError, RecursionError) as error:
-            bad.append((number, "not_json", f"not JSON: {getattr(error, 'msg', 'nested too deep')}"))
-            continue
-        if not isinstance(record, dict):
-            bad.append((number, "not_object", f"a JSON {_kind(record)}, not an object: {shorten(line)}"))
+            record = parse_line(line)
+        except BadLine as error:
+            bad.append((number, error.code, str(error)))
             continue
         records.append(record)
         shapes[tuple(record)] = None
@@ -83,7 +99,7 @@ def read_json_lines(data: bytes, log: ProblemLog) -> RawTable:
     return RawTable(columns, np.asarray(lines, dtype=np.int64), read, log)
 
 
-def _lines(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Lines ended by \\n, \\r\\n or \\r; not by the other separators that JSON strings may hold."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 

@@ -80,7 +80,9 @@ def _games(games: GameSource) -> Mapping[str, Game]:
     listed = list(games)
     for game in listed:
         if not isinstance(game, Game):
-            raise UsageError(f"games= holds a {type(game).__name__}, not a Game; give games, or the path of a games file")
+            raise UsageError(
+                f"games= holds a {type(game).__name__}, not a Game; give games, or the path of a games file"
+            )
     by_name = {game.name: game for game in listed}
     if len(by_name) < len(listed):
         raise UsageError("two of the games in games= have the same name; give each a name of its own")

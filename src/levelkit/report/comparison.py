@@ -65,13 +65,7 @@ def _table(mine: pd.DataFrame, holdout: bool) -> str:
             error = "" if math.isnan(row.held_out_se) else f" ({row.held_out_se:.2f})"
             one.append("-" if math.isnan(row.held_out) else f"{row.held_out:.2f}{error}")
         body.append(one)
-    widths = [max(len(r[i]) for r in [head, *body]) for i in range(len(head))]
-
-    def line(row: list[str]) -> str:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
-        return "  " + "  ".join(cells)
-
-    lines = [line(head), *(line(r) for r in body)]
+    lines = [sheets.grid(head, body)]
     for row in mine.itertuples():
         said = f" (status {row.status})" if row.status != "ok" else ""
         if row.estimates:
@@ -105,19 +99,10 @@ def record(result: Comparison) -> dict[str, Any]:
     }
 
 
-def suffix_of(path: str | Path) -> str:
-    """The file's suffix, if comparisons can be written so. Raises UsageError for another."""
-    return sheets.suffix_of(path, [s for s in sheets.SUFFIXES if s != ".tex"])
-
-
 def write(result: Comparison, path: str | Path) -> Path:
     """Write the frame (csv, tsv, parquet), everything (json), or the text (txt, md)."""
-    suffix_of(path)
-
-    def show(format: str) -> str:
-        return f"```\n{text(result)}```\n" if format == "markdown" else text(result)
-
-    return sheets.write(path, result.frame(), show, lambda: record(result))
+    sheets.suffix_of(path, sheets.NO_LATEX)
+    return sheets.write(path, result.frame(), sheets.as_it_is(text(result)), lambda: record(result))
 
 
 def plot(result: Comparison, kind: str = "gain", unit: int = 0) -> Figure:

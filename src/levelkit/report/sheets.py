@@ -16,6 +16,7 @@ from levelkit.report import records, words
 from levelkit.report.files import write_whole
 
 SUFFIXES = (".csv", ".tsv", ".json", ".parquet", ".md", ".tex", ".txt")
+NO_LATEX = tuple(s for s in SUFFIXES if s != ".tex")
 _WIDTH = 88
 
 
@@ -73,6 +74,37 @@ class Sheet:
         head = " & ".join(map(escape, self.heads)) + r" \\"
         notes = [escape(note) for note in self.notes]
         return "\n".join(assemble(self.title, columns, head, body, notes, long=len(body) > 40)) + "\n"
+
+
+def grid(head: Sequence[str], body: Sequence[Sequence[str]], *, indent: str = "  ", left: int = 1) -> str:
+    """Rows of cells in columns; the first `left` columns are flush left, the others flush right."""
+    widths = [max(words.width(row[i]) for row in [head, *body]) for i in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [words.pad(c, w, right=i >= left) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        return (indent + "  ".join(cells)).rstrip()
+
+    return "\n".join(line(row) for row in [head, *body])
+
+
+def plain(frame: pd.DataFrame, notes: Sequence[str] = ()) -> str:
+    """A frame as it is: texts flush left, numbers rounded for people."""
+    texts = [not pd.api.types.is_numeric_dtype(frame[c]) or pd.api.types.is_bool_dtype(frame[c]) for c in frame]
+    shown = [
+        words.plain if is_text else words.count if pd.api.types.is_integer_dtype(frame[c]) else words.number
+        for c, is_text in zip(frame, texts, strict=True)
+    ]
+    body = [
+        [show(value) for show, value in zip(shown, row, strict=True)]
+        for row in frame.itertuples(index=False, name=None)
+    ]
+    left = texts.index(False) if False in texts else len(texts)
+    return "\n".join([grid([str(c) for c in frame], body, left=left), *notes]) + "\n"
+
+
+def as_it_is(text: str) -> Callable[[str], str]:
+    """How a text without a sheet is shown: as it is, in markdown as a block of code."""
+    return lambda format: f"```\n{text}```\n" if format == "markdown" else text
 
 
 def suffix_of(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> str:
