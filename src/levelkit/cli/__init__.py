@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from levelkit.cli import compare, demo, fit, games, reproduce
+from levelkit.cli import compare, demo, depth, fit, games, reproduce
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
 
@@ -33,6 +33,7 @@ app.command("games")(games.command)
 app.command("fit")(fit.command)
 app.command("compare")(compare.command)
 app.command("reproduce")(reproduce.command)
+app.add_typer(depth.app)
 
 
 @app.callback(invoke_without_command=True)
@@ -77,6 +78,8 @@ def _unforeseen(error: Exception) -> int:
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "levelkit"
         message = error.format_message().rstrip(".")
+        if not message:  # a group without a command has shown its help
+            return 2
         complain(f"{message}{' ' if message.endswith('?') else '. '}See {where} --help")
         return 2
     if os.environ.get("LEVELKIT_DEBUG"):
