@@ -11,6 +11,7 @@ from levelkit.cli import output
 from levelkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from levelkit.depth.trials import Trials
     from levelkit.games import Game
 
 app = typer.Typer(
@@ -120,8 +121,9 @@ def histories(
 
     [dim]levelkit depth histories ring --k 2-9 --lam 10 --seed 1 --out ring.jsonl[/dim]
     """
-    from levelkit.depth import histories as draw
-    from levelkit.depth import infer_scale
+    from levelkit.depth.draws import histories as draw
+    from levelkit.depth.draws import infer_scale
+    from levelkit.depth.instruments import STUDY_GAMES
     from levelkit.report.files import write_whole
 
     if out is not None and out.suffix.lower() not in (".jsonl", ".csv"):
@@ -131,11 +133,8 @@ def histories(
 
         output.show(infer_scale([record for _, record in read_records(infer).good]).text)
         return
-    chosen = [_game(name, games) for name in games_]
-    frame = draw(
-        *([chosen] if chosen else []), k_targets=_depths(k), lam=_numbers(lam), draws=draws, repeats=repeats,
-        scale=scale, seed=seed,
-    )  # fmt: skip
+    chosen = [_game(name, games) for name in games_] or list(STUDY_GAMES)
+    frame = draw(chosen, _depths(k), _numbers(lam), draws=draws, repeats=repeats, scale=scale, seed=seed)
     lines = frame.to_json(orient="records", lines=True, force_ascii=False)
     if out is None:
         output.show(lines)
@@ -163,3 +162,133 @@ def _numbers(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(f"{text!r}: write numbers such as 1,3,10") from None
+
+
+Extra = Annotated[
+    Path | None, typer.Option("--games", help="Games that the log names beside the study's four: a .toml file.")
+]
+
+
+@app.command("score")
+def score(
+    trials: Annotated[Path, typer.Argument(help="Log of trials: .jsonl, one levelk-trial/1 record a line.")],
+    games: Extra = None,
+    convention: Annotated[str, typer.Option(help="proper, or published: as the study computes.")] = "proper",
+    interval: Annotated[str, typer.Option(help="wilson, clopper-pearson or wald.")] = "wilson",
+    level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.95,
+    replicates: Annotated[int, typer.Option(help="Of the cell-cluster bootstrap; 0 leaves it out.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    out: Annotated[
+        list[Path],
+        typer.Option(help=".html: page; .csv: a row per trial; .json: all tables; .txt.", show_default=False),
+    ] = [],  # noqa: B006
+    json: Json = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Exit status 0 although lines were set aside.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that has to be set aside.")] = False,
+) -> None:
+    """Score trials: depth of action and belief, accuracy beside its ceilings, chains, mentalizing.
+
+    Exit status 1 if any line had to be set aside, unless --skip-bad.
+
+    [dim]levelkit depth score trials.jsonl --out report.html[/dim]
+    """
+    from levelkit.cli.parsing import level as probability
+
+    for path in out:
+        _suffix(path, (".html", ".csv", ".json", ".txt"))
+    if replicates < 0:
+        raise UsageError(f"--replicates {replicates}: give 0 or more")
+    probability(level)
+
+    from levelkit.depth.summaries import convention_of, summarise
+    from levelkit.report import depthpage, depthtext
+    from levelkit.report.files import write_whole
+    from levelkit.report.records import dumps
+
+    read = _trials(trials, games, strict)
+    output.show_problems(read.problems)
+    with output.progress("Scoring"):
+        found = summarise(
+            read, convention=convention_of(convention), interval=interval, level=level, replicates=replicates, seed=seed
+        )
+        for path in out:
+            body = {
+                ".html": lambda: depthpage.page(found),
+                ".csv": lambda: found.scored.to_csv(index=False, lineterminator="\n"),
+                ".json": lambda: dumps(depthtext.record(found)),
+                ".txt": lambda: depthtext.text(found),
+            }[path.suffix.lower()]()
+            write_whole(path, body)
+    output.show(dumps(depthtext.record(found)) if json else depthtext.text(found))
+    for path in out:
+        output.tell(f"wrote {path}")
+    if read.problems.n_set_aside and not skip_bad:
+        raise typer.Exit(1)
+
+
+def _trials(path: Path, games: Path | None, strict: bool = False) -> Trials:
+    from levelkit.depth.trials import read_trials
+    from levelkit.games import read_games
+
+    return read_trials(path, list(read_games(games).values()) if games is not None else (), strict=strict)
+
+
+def _suffix(path: Path, known: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in known:
+        raise UsageError(f"cannot write {path}; end it with {', '.join(known[:-1])} or {known[-1]}")
+
+
+@app.command("ceiling")
+def ceiling(
+    trials: Annotated[
+        Path | None,
+        typer.Argument(help="Log of trials with histories; without it cells are simulated.", show_default=False),
+    ] = None,
+    games: Extra = None,
+    game: Annotated[list[str], typer.Option("--game", help="Simulate these games.", show_default=False)] = [],  # noqa: B006
+    k: Annotated[str, typer.Option("--k", help="Target depths to simulate.")] = "1-10",
+    lam: Annotated[str, typer.Option("--lam", help="Precisions of the opponents.")] = "1,3,10",
+    scale: Annotated[str, typer.Option(help="Payoffs divided by: belief_range, game_range or raw.")] = "belief_range",
+    unknown_lam: Annotated[
+        bool, typer.Option("--unknown-lam", help="The reasoner does not know which of the precisions it is.")
+    ] = False,
+    draws: Annotated[int, typer.Option(help="Actions in a simulated history.")] = 30,
+    simulations: Annotated[int, typer.Option(help="Histories for each cell.")] = 4000,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write all cells to .csv or .json.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """What an ideal reasoner and a payoff maximiser would score in each cell.
+
+    [dim]levelkit depth ceiling --lam 10 --simulations 20000[/dim]
+    """
+    from levelkit.depth.ceilings import ceiling as compute
+    from levelkit.depth.instruments import STUDY_GAMES
+    from levelkit.report import depthtext
+    from levelkit.report.files import write_whole
+    from levelkit.report.records import dumps, rows
+
+    if out is not None:
+        _suffix(out, (".csv", ".json"))
+    with output.progress("Simulating" if trials is None else "Computing"):
+        if trials is None:
+            chosen = [_game(name, games) for name in game] or list(STUDY_GAMES)
+            found = compute(
+                games=chosen,
+                k_targets=_depths(k),
+                lam=_numbers(lam),
+                known_lam=not unknown_lam,
+                scale=scale,
+                draws=draws,
+                simulations=simulations,
+                seed=seed,
+            )
+        else:
+            read = _trials(trials, games)
+            output.show_problems(read.problems)
+            found = compute(read, lam=_numbers(lam), known_lam=not unknown_lam)
+    if out is not None:
+        body = dumps(rows(found)) if out.suffix.lower() == ".json" else found.to_csv(index=False, lineterminator="\n")
+        write_whole(out, body)
+        output.tell(f"wrote {out}")
+    output.show(dumps(rows(found)) if json else depthtext.ceilings(found))

@@ -38,7 +38,7 @@ def anchor_report(source: str | Game | Instrument, player: int | str = 1) -> pd.
         "reply to uniform": payoffs.mean(axis=1),
     }
     stated = sequence(own, 1, player=player)
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for rule, worth in criteria.items():
         if worth is None:
             rows.append((rule, float("nan"), (), None, None, None))

@@ -144,7 +144,7 @@ def _one(table: dict[str, Any], number: int, games: dict[str, Game], where: str)
         raise DataError(words, where=here, fix=f"Entries are {', '.join(known)}")
     if table["game"] not in games:
         raise DataError(f"there is no game '{table['game']}' in the file", where=here)
-    clean = {name: tuple(v) if isinstance(v, list) else v for name, v in table.items()}
+    clean: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in table.items()}
     for name in ("lam", "margin"):
         if isinstance(clean[name], bool) or not isinstance(clean[name], int | float):
             raise DataError(f"{name} must be a number, not {clean[name]!r}", where=here)

@@ -134,8 +134,8 @@ class Check:
             "one_too_many_reads_as": self.window.alias,
             "shared_in_window": {str(v): list(d) for v, d in self.window.ambiguous.items()},
             "anchor_rules": [
-                {"rule": r.rule, "value": r.value, "actions": list(r.actions), "k_max": r.k_max}
-                for r in self.anchors.itertuples()
+                {**row, "actions": list(row["actions"])}
+                for row in self.anchors[["rule", "value", "actions", "k_max"]].to_dict("records")
             ],
             "uniform_level0": {"actions": list(self.uniform.actions[1:]), "k_max": self.uniform.k_max},
             "mixture_rank": [{"types": len(r.types), "rank": r.rank, "identified": r.identified} for r in self.ranks],

@@ -6,6 +6,7 @@ something, the frame holds both: `k_l` and `k_l_proper`, `within_one` and `withi
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -129,8 +130,41 @@ def score(
     return frame.astype({name: kind for name, kind in kinds.items() if name in frame.columns})
 
 
-_TRUTHS = ["accurate", "within_one", "within_one_set", "one_short", "extrapolated", "alias_11", "counted", "counted_proper", "br_point", "br_support", "br_any", "br_all", "br", "mentalizing", "chain_repeats", "includes_own_action", "starts_at_anchor", "eu_consistent", "aligned"]
-_WHOLE = ["k_target", "opponent_level", "rep", "k_b", "k_l", "k_l_proper", "chain_m", "chain_steps", "chain_ok", "quotes", "quotes_grounded", "quotes_short"]
+_TRUTHS = (
+    "accurate",
+    "within_one",
+    "within_one_set",
+    "one_short",
+    "extrapolated",
+    "alias_11",
+    "counted",
+    "counted_proper",
+    "br_point",
+    "br_support",
+    "br_any",
+    "br_all",
+    "br",
+    "mentalizing",
+    "chain_repeats",
+    "includes_own_action",
+    "starts_at_anchor",
+    "eu_consistent",
+    "aligned",
+)
+_WHOLE = (
+    "k_target",
+    "opponent_level",
+    "rep",
+    "k_b",
+    "k_l",
+    "k_l_proper",
+    "chain_m",
+    "chain_steps",
+    "chain_ok",
+    "quotes",
+    "quotes_grounded",
+    "quotes_short",
+)
 _ALWAYS = ("trial_id", "model", "game", "condition", "k_target", "lambda", "counted", "accurate")
 
 
@@ -235,7 +269,7 @@ def _supported(own: Instrument, action: Any, support: list[Mapping[str, Any]]) -
 def _chain(chain: list[Mapping[str, Any]], scorer: _Scorer, action: Any) -> dict[str, Any]:
     """Length and steps of the written run of actions; a step is right if it is a best reply to the one before."""
     values = [coerce_action(entry.get("value"), scorer.own)[0] for entry in chain]
-    steps = [scorer.is_reply(after, before) for before, after in zip(values, values[1:], strict=False)]
+    steps = [scorer.is_reply(after, before) for before, after in itertools.pairwise(values)]
     return {
         "chain_m": len(values),
         "chain_steps": len(steps),

@@ -116,7 +116,7 @@ class Sequence:
 
     @property
     def direction(self) -> str:
-        """ "increasing", "decreasing", "non-monotone" or "constant" up to K_max; "unordered" if actions are no numbers."""
+        """Up to K_max: increasing, decreasing, non-monotone or constant; unordered where actions are no numbers."""
         told = [a for a in self.reach[: self.levels_told_apart] if isinstance(a, int)]
         if not self.instrument.is_ordered:
             return "unordered"
@@ -131,7 +131,7 @@ class Sequence:
         """What a player would do at depths 0..`depth` who computes the first two levels and goes on by their
         difference. Raises UsageError where actions are no numbers or level 0 is not one action.
         """
-        first, second = (self.actions + (None, None))[:2]
+        first, second = (*self.actions, None, None)[:2]
         if not (isinstance(first, int) and isinstance(second, int)):
             raise UsageError(f"{self.game}: nothing to extrapolate from; level 0 must be one action, a number")
         return tuple(first + k * (second - first) for k in range(depth + 1))

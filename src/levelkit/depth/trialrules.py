@@ -19,7 +19,24 @@ CONDITIONS = ("recursive", "inductive")
 STATUSES = ("ok", "no_submission", "turn_cap", "refusal", "api_error")
 DEEPEST = 10
 REQUIRED = ("trial_id", "model", "game", "condition", "k_target", "rep", "status")
-OPTIONAL = ["schema", "opponent_level", "lambda", "action", "history", "history_id", "history_calls", "payoff_scale", "cot", "provider", "temperature", "top_p", "max_tokens", "turns", "reasoning", "judge"]
+OPTIONAL = (
+    "schema",
+    "opponent_level",
+    "lambda",
+    "action",
+    "history",
+    "history_id",
+    "history_calls",
+    "payoff_scale",
+    "cot",
+    "provider",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "turns",
+    "reasoning",
+    "judge",
+)
 MENTALIZING = {"recursive": "opponent_models_me", "inductive": "spurious_recursion"}
 
 CODES = {

@@ -137,4 +137,4 @@ def certificate_text(certificate: Certificate, faults: list[str]) -> str:
         f"levels 0 to {certificate.depth} differ, {certificate.direction}; margin {100 * certificate.margin:.3g}%; "
         f"{len(certificate.aligned)} of {certificate.depth} levels aligned at precision {certificate.lam:g}"
     )
-    return "\n".join([head, *(f"  {line}" for line in (_wrap([body]) if not faults else faults))]) + "\n"
+    return "\n".join([head, *(f"  {line}" for line in (faults or _wrap([body])))]) + "\n"
