@@ -53,8 +53,8 @@ def check(
     from levelkit.report.files import write_whole
     from levelkit.report.records import dumps
 
-    if out is not None and out.suffix.lower() not in (".txt", ".json"):
-        raise UsageError(f"cannot write {out}; end it with .txt or .json")
+    if out is not None:
+        _suffix(out, (".txt", ".json"))
     if depth is not None and depth < 1:
         raise UsageError(f"--depth {depth}: give a level of at least 1")
     if game.lower().endswith(".toml"):
@@ -126,8 +126,8 @@ def histories(
     from levelkit.depth.instruments import STUDY_GAMES
     from levelkit.report.files import write_whole
 
-    if out is not None and out.suffix.lower() not in (".jsonl", ".csv"):
-        raise UsageError(f"cannot write {out}; end it with .jsonl or .csv")
+    if out is not None:
+        _suffix(out, (".jsonl", ".csv"))
     if infer is not None:
         from levelkit.readers.records import read_records
 
@@ -235,7 +235,7 @@ def _trials(path: Path, games: Path | None, strict: bool = False) -> Trials:
 
 def _suffix(path: Path, known: tuple[str, ...]) -> None:
     if path.suffix.lower() not in known:
-        raise UsageError(f"cannot write {path}; end it with {', '.join(known[:-1])} or {known[-1]}")
+        raise UsageError(f"cannot write {path}; end it with {' or '.join(known)}")
 
 
 @app.command("ceiling")
@@ -292,3 +292,116 @@ def ceiling(
         write_whole(out, body)
         output.tell(f"wrote {out}")
     output.show(dumps(rows(found)) if json else depthtext.ceilings(found))
+
+
+@app.command("estimate")
+def estimate(
+    trials: Annotated[Path, typer.Argument(help="Log of trials: .jsonl.")],
+    games: Extra = None,
+    model: Annotated[str, typer.Option(help="level-k, tqre, poisson-ch, or any other name of a model.")] = "tqre",
+    by: Annotated[
+        str, typer.Option(help="Columns: one estimate each; of model, condition, k_target, lambda, game.")
+    ] = "model",
+    level0: Annotated[str, typer.Option("--level0", help="What level 0 does: anchor, or uniform.")] = "anchor",
+    condition: Annotated[str, typer.Option(help="recursive, inductive or both.")] = "recursive",
+    fix: Annotated[list[str], typer.Option(help="Hold a parameter: eps=0.05.", show_default=False)] = [],  # noqa: B006
+    scale: Annotated[str, typer.Option(help="raw payoffs, or divided by each game's range.")] = "range",
+    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave intervals out; faster.")] = False,
+    out: Annotated[
+        list[Path], typer.Option(help="As for levelkit fit: .html, .csv, .json, ...", show_default=False)
+    ] = [],  # noqa: B006
+    json: Json = False,
+) -> None:
+    """Fit level mixtures, TQRE or cognitive hierarchy to the actions of trials.
+
+    [dim]levelkit depth estimate trials.jsonl --model tqre --by model,k_target[/dim]
+    """
+    from levelkit.cli import parsing
+    from levelkit.report import tables
+
+    held = parsing.numbers(fix, "--fix", "eps=0.05")
+    for path in out:
+        tables.format_of(path)
+    if condition not in ("recursive", "inductive", "both"):
+        raise UsageError(f"--condition {condition!r}: choose recursive, inductive or both")
+
+    from levelkit.depth.estimates import estimate as fit
+
+    read = _trials(trials, games)
+    output.show_problems(read.problems)
+    with output.progress("Fitting") as told:
+        fits = fit(
+            read,
+            model,
+            parsing.names([by]),
+            level0=level0,
+            condition=None if condition == "both" else condition,
+            fixed=held,
+            scale=scale,
+            intervals=not no_intervals,
+            progress=told,
+        )
+        for path in out:
+            tables.write(fits, path)
+    output.show(tables.table(fits, "json" if json else "text"))
+    output.tell(f"level 0: {level0}")
+    for path in out:
+        output.tell(f"wrote {path}")
+
+
+@app.command("search")
+def search(
+    family: Annotated[str, typer.Argument(help="money-request, ring, demand, contest or matrix.")],
+    actions: Annotated[int, typer.Option(help="How many actions.")] = 20,
+    depth: Annotated[int, typer.Option(help="Levels 0 to this one have to differ.")] = 15,
+    monotone: Annotated[bool, typer.Option("--monotone", help="Sequences may also go one way only.")] = False,
+    lam: Annotated[float, typer.Option(help="Precision of the opponents of a payoff maximiser.")] = 10.0,
+    batches: Annotated[int, typer.Option(help="How many batches; with --state those done before count.")] = 50,
+    batch: Annotated[int, typer.Option(help="Games in a batch.")] = 2048,
+    keep: Annotated[int, typer.Option(help="How many games to write.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same games.")] = 0,
+    state: Annotated[
+        Path | None, typer.Option(help="File to go on from, and to save to after each batch.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Games with certificates: .toml.")] = Path("found.toml"),
+    json: Json = False,
+) -> None:
+    """Look for games in which levels differ to a wanted depth, with margins, and aligned with payoffs.
+
+    Exit status 1 if none was found.
+
+    [dim]levelkit depth search ring --actions 20 --depth 15 && levelkit depth check found.toml[/dim]
+    """
+    _suffix(out, (".toml",))
+
+    import dataclasses
+
+    from levelkit.depth.certificates import certified_toml
+    from levelkit.depth.searches import search as look
+    from levelkit.report import depthcheck
+    from levelkit.report.files import write_whole
+    from levelkit.report.records import dumps
+
+    with output.progress("Searching") as told:
+        found = look(
+            family,
+            actions,
+            depth,
+            non_monotone=not monotone,
+            lam=lam,
+            batches=batches,
+            batch=batch,
+            keep=keep,
+            seed=seed,
+            state=state,
+            progress=told,
+        )
+    if json:
+        output.show(dumps([dataclasses.asdict(one) for one in found.certificates]))
+    else:
+        output.show(depthcheck.found_text(found))
+    if not found.games:
+        raise typer.Exit(1)
+    title = f"Found by levelkit depth search {family}, {actions} actions, depth {depth}"
+    write_whole(out, certified_toml(zip(found.certificates, found.games, strict=True), title))
+    output.tell(f"wrote {out}; levelkit depth check {out} verifies it")

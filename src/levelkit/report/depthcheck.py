@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from levelkit.depth.certificates import Certificate
 from levelkit.depth.checks import Check
 from levelkit.depth.instruments import labels_in_short
 from levelkit.report import words
+
+if TYPE_CHECKING:
+    from levelkit.depth.searches import Search
 
 WIDTH = 80
 
@@ -138,3 +141,22 @@ def certificate_text(certificate: Certificate, faults: list[str]) -> str:
         f"{len(certificate.aligned)} of {certificate.depth} levels aligned at precision {certificate.lam:g}"
     )
     return "\n".join([head, *(f"  {line}" for line in (faults or _wrap([body])))]) + "\n"
+
+
+def found_text(found: Search) -> str:
+    """What a search found."""
+    met = f"{found.reached:,} met the demands; deepest {found.deepest}"
+    lines = _wrap([f"{found.family}: {found.examined:,} games examined, {met}"])
+    for game, told in zip(found.games, found.certificates, strict=True):
+        lines += ["", *_wrap([f"{game.name}: {game.note}"])]
+        lines += _wrap([f"levels 0 to {told.depth}: {', '.join(told.sequence)} ({told.direction})"])
+        lines += _wrap(
+            [
+                f"margin {100 * told.margin:.3g}% of the payoff range; {len(told.aligned)} of {told.depth} levels "
+                f"aligned at precision {told.lam:g}; arithmetic reaches level {told.shortcut}; level 0 is "
+                f"{told.anchor}; as deep by the rules: {', '.join(told.anchors) or 'none'}"
+            ]
+        )
+    if not found.games:
+        lines.append("none: lower --depth, allow --monotone, or run more --batches")
+    return "\n".join(lines) + "\n"
