@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -93,18 +93,11 @@ class _Scorer:
         a, b = self.own.index(action), self.own.index(belief)
         return a is not None and b is not None and a in self.replies[b]
 
-    @cached_property
-    def _aligned(self) -> dict[tuple[int, float, str], bool]:
-        return {}
 
-    def aligned(self, k: int, lam: float | None, scale: str) -> bool:
-        """Whether the scored action is what a payoff maximiser plays against the true opponents."""
-        if lam is None:
-            return True
-        key = (k, lam, scale)
-        if key not in self._aligned:
-            self._aligned[key] = aligned(self.own, k, lam, scale)
-        return self._aligned[key]
+@lru_cache(maxsize=4096)
+def _aligned(own: Instrument, k: int, lam: float, scale: str) -> bool:
+    """As `aligned`, once for each cell."""
+    return aligned(own, k, lam, scale)
 
 
 def score(
@@ -124,10 +117,10 @@ def score(
     trials = source if isinstance(source, Trials) else read_trials(source, games)
     scorers = {name: _Scorer(own) for name, own in trials.games.items()}
     rows = [_row(record, scorers[record["game"]]) for record in trials.records]
-    frame = pd.DataFrame(rows, columns=list(rows[0]) if rows else list(_ALWAYS), dtype=object)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     kinds = dict.fromkeys(_TRUTHS, "boolean") | dict.fromkeys(_WHOLE, "Int64")
     kinds |= {"lambda": "float64", "eu_regret": "float64"}
-    return frame.astype({name: kind for name, kind in kinds.items() if name in frame.columns})
+    return frame.astype(kinds)
 
 
 _TRUTHS = (
@@ -165,7 +158,58 @@ _WHOLE = (
     "quotes_grounded",
     "quotes_short",
 )
-_ALWAYS = ("trial_id", "model", "game", "condition", "k_target", "lambda", "counted", "accurate")
+COLUMNS = (
+    "trial_id",
+    "model",
+    "game",
+    "condition",
+    "k_target",
+    "lambda",
+    "rep",
+    "status",
+    "opponent_level",
+    "history_id",
+    "payoff_scale",
+    "action",
+    "action_status",
+    "correct_action",
+    "k_b",
+    "k_b_status",
+    "accurate",
+    "within_one",
+    "within_one_set",
+    "one_short",
+    "extrapolated",
+    "alias_11",
+    "counted",
+    "reason",
+    "counted_proper",
+    "belief",
+    "k_l",
+    "k_l_status",
+    "k_l_proper",
+    "br_point",
+    "br_support",
+    "br_any",
+    "br_all",
+    "br",
+    "br_used",
+    "mentalizing",
+    "chain_m",
+    "chain_steps",
+    "chain_ok",
+    "chain_repeats",
+    "includes_own_action",
+    "starts_at_anchor",
+    "quotes",
+    "quotes_grounded",
+    "quotes_short",
+    "eu_best_vs_history",
+    "eu_consistent",
+    "eu_regret",
+    "aligned",
+)
+"""Columns of a scored log."""
 
 
 def _row(record: Mapping[str, Any], scorer: _Scorer) -> dict[str, Any]:
@@ -183,7 +227,8 @@ def _row(record: Mapping[str, Any], scorer: _Scorer) -> dict[str, Any]:
     row |= _behaviour(record, scorer, k)
     row |= _language(record, scorer, row["action"], row["action_status"])
     row |= _payoffs(scorer, row["action"], history)
-    row["aligned"] = scorer.aligned(k, lam, str(scale))
+    # without noise the action that is scored is the best reply by construction
+    row["aligned"] = True if lam is None else _aligned(scorer.own, k, float(lam), str(scale))
     return row
 
 

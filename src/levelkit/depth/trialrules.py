@@ -12,6 +12,7 @@ from typing import Any
 
 from levelkit.depth.draws import DRAWS
 from levelkit.depth.instruments import Instrument
+from levelkit.depth.quantal import SCALES
 from levelkit.depth.quotes import grounded, quotes
 
 SCHEMA = "levelk-trial/1"
@@ -65,7 +66,7 @@ CODES = {
     "W_ACTION_ON_ERROR": "an action although the status says that there was none; not scored",
     "W_ACTION_NULL": "status ok but no action; counted as wrong",
     "W_HISTORY_MISSING": "an inductive trial without its history; payoff-consistency cannot be scored",
-    "W_SCALE_MISSING": "the payoff scale of the history is not stated; taken to be belief_range",
+    "W_SCALE_MISSING": "the payoff scale of the history is not stated, or unknown; taken to be belief_range",
     "W_QUOTE_UNGROUNDED": "a quote of the judge does not occur in the transcript",
     "W_QUOTE_EMPTY": "a quote of the judge is empty",
     "W_MENTALIZING_FIELD": "the mentalizing field of the other condition; taken for this one's",
@@ -156,6 +157,8 @@ def _history(record: Mapping[str, Any], own: Instrument) -> Iterator[Finding]:
     strange = [v for v in history if own.index(v) is None]
     if strange:
         yield "E_HISTORY_VALUE", "history", strange[0]
+    elif record.get("payoff_scale") not in SCALES:
+        yield "W_SCALE_MISSING", "payoff_scale", record.get("payoff_scale")
 
 
 def _judge(record: Mapping[str, Any]) -> Iterator[Finding]:

@@ -43,15 +43,17 @@ class Trials:
 
     @cached_property
     def problems(self) -> Problems:
-        """The findings, one line for each code and field."""
+        """The findings, one line for each code and field; a line set aside counts once, for its first E_ code."""
         log = ProblemLog(self.where, "line")
-        for (code, name), part in self.issues.groupby(["code", "field"], sort=False):
-            severity = SET_ASIDE if str(code).startswith("E_") else NOTED
-            about = f" in {name}" if name else ""
-            rows = part["line"].drop_duplicates().to_numpy()
-            shown = shorten(next((v for v in part["value"] if v is not None), None))
-            told = f"{code}{about}: {CODES[str(code)]}" + (f" (first: {shown})" if shown else "")
-            log.add(severity, str(code), str(name), rows, told)
+        bad = self.issues["code"].astype(str).str.startswith("E_")
+        first = self.issues[bad].drop_duplicates("line")
+        told = self.issues[~bad & ~self.issues["line"].isin(first["line"])]
+        for severity, found in ((SET_ASIDE, first), (NOTED, told)):
+            for (code, name), part in found.groupby(["code", "field"], sort=False):
+                rows = part["line"].drop_duplicates().to_numpy()
+                shown = shorten(next((v for v in part["value"] if v is not None), None))
+                words = f"{code}{f' in {name}' if name else ''}: {CODES[str(code)]}"
+                log.add(severity, str(code), str(name), rows, words + (f" (first: {shown})" if shown else ""))
         return log.problems(self.lines_read)
 
     @property
