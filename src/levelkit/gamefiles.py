@@ -152,7 +152,7 @@ def games_from_toml(text: str, where: str = "") -> list[Game]:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"not valid TOML: {error}", where=where, fix="Text goes in quotes, lists in brackets") from None
-    unknown = set(content) - {"game", "set"}
+    unknown = set(content) - {"game", "set", "certificate"}  # certificates are read by levelkit.depth
     if unknown:
         raise DataError(f"unknown top-level entry '{min(unknown)}'", where=where, fix="Games are [[game]] tables")
     tables = content.get("game", [])

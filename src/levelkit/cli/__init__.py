@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from levelkit.cli import bootstrap, compare, demo, fit, games, observer, posterior, reproduce
+from levelkit.cli import bootstrap, compare, demo, depth, fit, games, observer, posterior, reproduce
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
 
@@ -35,6 +35,7 @@ app.command("bootstrap")(bootstrap.command)
 app.command("compare")(compare.command)
 app.command("posterior")(posterior.command)
 app.command("reproduce")(reproduce.command)
+app.add_typer(depth.app)
 app.add_typer(observer.app)
 
 
@@ -80,6 +81,8 @@ def _unforeseen(error: Exception) -> int:
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "levelkit"
         message = error.format_message().rstrip(".")
+        if not message:  # a group without a command has shown its help
+            return 2
         complain(f"{message}{' ' if message.endswith('?') else '. '}See {where} --help")
         return 2
     if os.environ.get("LEVELKIT_DEBUG"):

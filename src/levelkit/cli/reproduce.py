@@ -11,18 +11,27 @@ import typer
 from levelkit.cli import output
 from levelkit.errors import UsageError
 
-STUDIES = ("rpc2009",)
+STUDIES = ("rpc2009", "depth2026")
 
 
 def command(
-    study: Annotated[str, typer.Argument(help="rpc2009: table 3 of Rogers, Palfrey & Camerer 2009.")],
+    study: Annotated[
+        str,
+        typer.Argument(
+            help="rpc2009: table 3 of Rogers, Palfrey & Camerer 2009. depth2026: do the printed numbers of Zhang & "
+            "Sarkar 2026 fit together?"
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="Write the table to a .csv file as well.")] = None,
 ) -> None:
-    """Compute a published table again and explain every difference."""
+    """Compute published numbers again and explain every difference."""
     if study not in STUDIES:
         raise UsageError(f"there is no study {study!r}; choose from {', '.join(STUDIES)}")
     if out is not None and out.suffix.lower() != ".csv":
         raise UsageError(f"cannot write {out}; end it with .csv")
+    if study == "depth2026":
+        _depth(out)
+        return
     from levelkit.report.files import write_whole
     from levelkit.studies import rpc2009
 
@@ -44,4 +53,17 @@ def command(
     output.show("\n".join(lines) + "\n")
     if out is not None:
         write_whole(out, table.to_csv(index=False, lineterminator="\n"))
+        output.tell(f"wrote {out}")
+
+
+def _depth(out: Path | None) -> None:
+    from levelkit.report import depthaudit
+    from levelkit.report.files import write_whole
+    from levelkit.studies import depth2026
+
+    with output.progress("Simulating"):
+        audit = depth2026.run()
+    output.show(depthaudit.text(audit))
+    if out is not None:
+        write_whole(out, depthaudit.entries(audit).to_csv(index=False, lineterminator="\n"))
         output.tell(f"wrote {out}")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from levelkit.binomial import wilson
 from levelkit.errors import UsageError
 from levelkit.report import records, sheets, words
 from levelkit.report.plots import style as st
-from levelkit.report.plots.frequencies import wilson
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

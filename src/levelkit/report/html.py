@@ -41,6 +41,17 @@ def page(fits: FitsLike, title: str = "") -> str:
 
 def pages(parts: list[tuple[str, FitsLike]], title: str = "") -> str:
     """One page about several fits, each with its heading; texts are escaped."""
+    views = [(name, View.of(fits)) for name, fits in parts]
+    return render(
+        "report.html.j2",
+        title=title or f"{views[0][1].fits.model.label}: estimates",
+        parts=[_part(name, view, f"p{i}") for i, (name, view) in enumerate(views, 1)],
+        glossary=words.glossary(),
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page from a template of this package; texts are escaped."""
     environment = Environment(
         loader=PackageLoader("levelkit.report", "."),
         autoescape=True,
@@ -48,14 +59,8 @@ def pages(parts: list[tuple[str, FitsLike]], title: str = "") -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    views = [(name, View.of(fits)) for name, fits in parts]
-    made = environment.get_template("report.html.j2").render(
-        title=title or f"{views[0][1].fits.model.label}: estimates",
-        parts=[_part(name, view, f"p{i}") for i, (name, view) in enumerate(views, 1)],
-        glossary=words.glossary(),
-        versions=[(name, words.version(name)) for name in _PACKAGES],
-    )
-    return made.rstrip() + "\n"
+    versions = [(name, words.version(name)) for name in _PACKAGES]
+    return environment.get_template(template).render(versions=versions, **values).rstrip() + "\n"
 
 
 def _part(name: str, view: View, anchor: str) -> dict[str, Any]:
@@ -181,12 +186,12 @@ def _figures(view: View, anchor: str) -> Iterator[tuple[str, str, Markup]]:
     yield (
         "Estimates",
         "Marks show the status; a grey band means that the data do not tell the parameter.",
-        _svg(plots.estimates(fits), f"{anchor}e", "Estimates with intervals"),
+        svg(plots.estimates(fits), f"{anchor}e", "Estimates with intervals"),
     )
     yield (
         "Observed and predicted choices",
         "What players chose, with Wilson intervals, beside what the fitted model predicts.",
-        _svg(plots.frequencies(fits), f"{anchor}f", "Observed and predicted choice frequencies"),
+        svg(plots.frequencies(fits), f"{anchor}f", "Observed and predicted choice frequencies"),
     )
 
 
@@ -200,7 +205,7 @@ def _surfaces(view: View, anchor: str) -> list[tuple[str, Markup]]:
             figure = plots.surface(view.fits, i)
         except UsageError:  # more than two free parameters, or shared ones
             return []
-        out.append((view.cells[i], _svg(figure, f"{anchor}s{i}", f"Likelihood surface of {view.cells[i]}")))
+        out.append((view.cells[i], svg(figure, f"{anchor}s{i}", f"Likelihood surface of {view.cells[i]}")))
     return out
 
 
@@ -214,7 +219,7 @@ def _telling(view: View) -> list[int]:
     return sorted(first.values())[:_MOST_SURFACES]
 
 
-def _svg(figure: Any, prefix: str, words_for_it: str) -> Markup:
+def svg(figure: Any, prefix: str, words_for_it: str) -> Markup:
     """A figure as an SVG element for a page: without prologue and metadata, its ids unlike those of other
     figures.
     """

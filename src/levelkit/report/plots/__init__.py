@@ -10,9 +10,10 @@ import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from levelkit.binomial import wilson
 from levelkit.errors import UsageError
 from levelkit.report.plots.forest import estimates
-from levelkit.report.plots.frequencies import frequencies, wilson
+from levelkit.report.plots.frequencies import frequencies
 from levelkit.report.plots.style import save, suffix_of
 from levelkit.report.plots.surface import surface
 

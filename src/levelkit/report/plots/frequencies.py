@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
+from levelkit.binomial import wilson
 from levelkit.errors import UsageError
 from levelkit.report import words
 from levelkit.report.plots import style as st
@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PANELS = 12
-
-
-def wilson(observed: np.ndarray, n: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's score interval of a binomial share; NaN where n is 0. n need not be whole."""
-    z = float(norm.ppf(0.5 + level / 2))
-    p, n = np.asarray(observed, float), np.asarray(n, float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-        half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    nothing = n <= 0
-    low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
-    # at 0 and 1 the interval touches the observed share; rounding must not push it off
-    low, high = np.where(p <= 0, 0.0, low), np.where(p >= 1, 1.0, high)
-    return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
 
 
 def frequencies(fits: FitsLike, cell: int | Mapping[str, Any] | None = None, *, kind: str = "auto") -> Figure:
