@@ -233,7 +233,7 @@ class TestPooling:
         structures = [hierarchy.structure(p, chosen[p.name], units.keys, [], ["who"]) for p in model.parameters]
         shares, ones = np.zeros(len(units), int), np.ones(len(units))
         full = hierarchy.in_full(model, structures, {}, Observations.of(likelihood), ones, shares, False)
-        drawn, _ = sampling.sample(full, sampling.Run(600, 4, 500), lambda name: True, "test")
+        drawn, _ = sampling.sample(full, sampling.Run(600, 4, 500), "test")
         post = lk.posterior(made, model, pool="who", scale="range", draws=600, warmup=500)
         for name in ("lam_typical", "lam_sd_who"):
             ours = arvizdata.group(post, "posterior")[name].to_numpy().ravel()

@@ -210,15 +210,13 @@ def _sampled(
     if integrate:
         bound = exact.Posteriors.of(likelihood, chosen, held)
         tables = collapsed.tables(bound)
-        drawn, told = sampling.sample(
-            hierarchy.integrated(structures, tables), run, lambda name: True, identity, progress
-        )
+        drawn, told = sampling.sample(hierarchy.integrated(structures, tables), run, identity, progress)
         full = _units_given(bound, structures, tables, drawn, run.seed)
         return _Found(full, "nuts, cells integrated out", None, _shown(drawn), told, structures)
     observations = Observations.of(likelihood)
     shares = hierarchy.effect(units.keys, ":".join(by)).code if by else np.zeros(len(units), int)
     body = hierarchy.in_full(model, structures, held, observations, largest_ranges(likelihood), shares, overdispersion)
-    drawn, told = sampling.sample(body, run, lambda name: True, identity, progress)
+    drawn, told = sampling.sample(body, run, identity, progress)
     size = run.chains * run.draws
     full = np.stack(
         [

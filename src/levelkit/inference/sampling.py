@@ -18,9 +18,15 @@ from levelkit.errors import UsageError
 from levelkit.inference.kernels import Array
 from levelkit.inference.solved import Progress
 
-_PIECES = 8
-STATISTICS = ("diverging", "accept_prob", "num_steps", "potential_energy", "energy")
-_OUR_NAMES = {"accept_prob": "acceptance_rate", "num_steps": "n_steps", "potential_energy": "lp"}
+_PIECE = 50
+_DEPTH = 8  # of trajectories: 2^8 steps at most
+_STATISTICS = {
+    "diverging": "diverging",
+    "accept_prob": "acceptance_rate",
+    "num_steps": "n_steps",
+    "potential_energy": "potential_energy",
+    "energy": "energy",
+}
 
 
 @dataclass(frozen=True)
@@ -35,75 +41,81 @@ class Run:
     checkpoint: Path | None = None
 
 
+@dataclass
+class _State:
+    """Where a run is: steps done, the sampler's state, and pieces of draws and statistics after warm-up."""
+
+    key: str
+    done: int
+    sampler: Any
+    draws: list[dict[str, Array]]
+    told: list[dict[str, Array]]
+
+
 @numerics.not_cached()
 def sample(
-    model: Callable[[], None], run: Run, kept: Callable[[str], bool], identity: str, progress: Progress | None = None
+    model: Callable[[], None], run: Run, identity: str, progress: Progress | None = None
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Draws (chains, draws, ...) of the variables wanted, and sampler statistics (chains, draws).
+    """Draws (chains, draws, ...) of the model's variables, and statistics of the sampler (chains, draws).
 
     identity: text that tells this run from others; a checkpoint of another run is refused with a UsageError.
     """
-    from numpyro.infer import MCMC, NUTS, init_to_median
+    from numpyro.infer import NUTS, init_to_median
 
-    kernel = NUTS(model, target_accept_prob=run.accept, max_tree_depth=8, init_strategy=init_to_median(num_samples=20))
-    piece = max(1, -(-run.draws // _PIECES))
-    mcmc = MCMC(
-        kernel,
-        num_warmup=run.warmup,
-        num_samples=piece,
-        num_chains=run.chains,
-        chain_method="vectorized",
-        progress_bar=False,
+    kernel = NUTS(
+        model, target_accept_prob=run.accept, max_tree_depth=_DEPTH, init_strategy=init_to_median(num_samples=20)
     )
-    key = hashlib.sha256(
-        f"{identity} {run.draws} {run.chains} {run.warmup} {run.accept} {run.seed}".encode()
-    ).hexdigest()
-    state, parts = _resumed(run.checkpoint, key)
+    told = f"{identity} {run.draws} {run.chains} {run.warmup} {run.accept} {run.seed}"
+    key = hashlib.sha256(told.encode()).hexdigest()
+    keys = jax.random.split(jax.random.PRNGKey(run.seed), run.chains)
+    # needed also where a run is taken up: it prepares the kernel, for all chains side by side
+    first = kernel.init(keys, run.warmup, None, (), {})
+    state = _resumed(run.checkpoint, key) or _State(key, 0, first, [], [])
+    natural = jax.jit(jax.vmap(jax.vmap(kernel.postprocess_fn((), {}))))
+
+    def step(sampler: Any, _: Any) -> tuple[Any, Any]:
+        sampler = kernel.sample(sampler, (), {})
+        return sampler, (sampler.z, {name: getattr(sampler, name) for name in _STATISTICS})
+
+    advance = jax.jit(lambda sampler: jax.lax.scan(step, sampler, None, length=_PIECE))
     total = run.warmup + run.draws
-    done = sum(len(p[0]) and next(iter(p[1].values())).shape[1] for p in parts)
-    if state is None:
-        mcmc.warmup(jax.random.PRNGKey(run.seed), extra_fields=STATISTICS)
-        state = jax.block_until_ready(mcmc.post_warmup_state)
-        _keep(run.checkpoint, key, state, parts)
-    if progress is not None:
-        progress(run.warmup + done, total)
-    while done < run.draws:
-        mcmc.post_warmup_state = state
-        mcmc.run(state.rng_key, extra_fields=STATISTICS)
-        state = mcmc.last_state
-        drawn = {k: np.asarray(v) for k, v in mcmc.get_samples(group_by_chain=True).items() if kept(k)}
-        told = {k: np.asarray(v) for k, v in mcmc.get_extra_fields(group_by_chain=True).items()}
-        parts.append((drawn, told))
-        done += piece
-        _keep(run.checkpoint, key, state, parts)
+    while state.done < total:
+        sampler, (z, statistics) = advance(state.sampler)
+        if state.done + _PIECE > run.warmup:
+            # steps of warm-up within the piece are left out, and what is beyond the last draw
+            kept = slice(max(run.warmup - state.done, 0), min(_PIECE, total - state.done))
+            by_chain = jax.tree.map(lambda a: np.moveaxis(np.asarray(a)[kept], 0, 1), (z, statistics))  # noqa: B023
+            state.draws.append({k: np.asarray(v) for k, v in natural(by_chain[0]).items()})
+            state.told.append({_STATISTICS[k]: v for k, v in by_chain[1].items()})
+        state.sampler, state.done = jax.block_until_ready(sampler), state.done + _PIECE
+        _keep(run.checkpoint, state)
         if progress is not None:
-            progress(min(run.warmup + done, total), total)
-    draws = _joined([p[0] for p in parts], run.draws)
-    told = _joined([p[1] for p in parts], run.draws)
-    return draws, {_OUR_NAMES.get(name, name): value for name, value in told.items()}
+            progress(min(state.done, total), total)
+    return _joined(state.draws), _joined(state.told)
 
 
-def _joined(parts: list[dict[str, Array]], draws: int) -> dict[str, Array]:
-    return {name: np.concatenate([p[name] for p in parts], axis=1)[:, :draws] for name in parts[0]}
+def _joined(parts: list[dict[str, Array]]) -> dict[str, Array]:
+    return {name: np.concatenate([p[name] for p in parts], axis=1) for name in parts[0]}
 
 
-def _keep(path: Path | None, key: str, state: Any, parts: list[Any]) -> None:
+def _keep(path: Path | None, state: _State) -> None:
     if path is None:
         return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(pickle.dumps((key, jax.device_get(state), parts)))
+    temporary.write_bytes(pickle.dumps({**vars(state), "sampler": jax.device_get(state.sampler)}))
     os.replace(temporary, path)
 
 
-def _resumed(path: Path | None, key: str) -> tuple[Any, list[Any]]:
+def _resumed(path: Path | None, key: str) -> _State | None:
+    """The state kept in a file. Raises UsageError where it is something else or belongs to another run."""
     if path is None or not path.exists():
-        return None, []
+        return None
     try:
-        kept, state, parts = pickle.loads(path.read_bytes())
+        state = _State(**pickle.loads(path.read_bytes()))
     except Exception as error:
         raise UsageError(f"{path} is no checkpoint of levelkit; remove it or name another file") from error
-    if kept != key:
+    if state.key != key:
         raise UsageError(
             f"{path} belongs to another run (data, model, priors, seed or draws differ); name another file"
         )
-    return state, parts
+    return state

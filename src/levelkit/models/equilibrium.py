@@ -16,8 +16,9 @@ import numpy as np
 
 from levelkit.errors import UsageError
 from levelkit.models import branches
-from levelkit.models.base import PER_PAYOFF, GameArrays, Limit, Model, Parameter, Params, Prior
+from levelkit.models.base import GameArrays, Limit, Model, Parameter, Params
 from levelkit.models.baselines import Uniform
+from levelkit.models.levels import LAM as LEVELS_LAM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,17 +26,8 @@ if TYPE_CHECKING:
 
     from levelkit.games import Game
 
-LAM = Parameter(
-    "lam",
-    0.0,
-    np.inf,
-    "log",
-    5.0,
-    Prior("lognormal", (1.0, 1.5)),
-    "precision lambda",
-    PER_PAYOFF,
-    (0.1, 2000.0),
-)
+# Along a branch precision is followed much farther than levels' precision is searched.
+LAM = replace(LEVELS_LAM, span=(0.1, 2000.0))
 
 
 @dataclass(frozen=True)
