@@ -83,8 +83,10 @@ def audit(found: Audit) -> str:
     matches = _counted(found.matches, ["model", "pair", "engine", "found"])
     players = found.players.merge(found.matches[["match_id", "model", "pair"]], on="match_id")
     behaviours = [
-        [*keys[:-1], str(len(mine)), f"{mine['moves'].sum():,}"]
-        + [_share(mine["hits"].mean()), _share(mine["chance"].mean()), words.number(mine["p"].min()), keys[-1]]
+        [
+            *(*keys[:-1], str(len(mine)), f"{mine['moves'].sum():,}", _share(mine["hits"].mean())),
+            *(_share(mine["chance"].mean()), words.number(mine["p"].min()), keys[-1]),
+        ]
         for keys, mine in _groups(players, ["model", "pair", "player", "code", "kind", "behaviour"])
     ]
     head = ["observer", "pair", "player", "code", "kind", "matches", "moves", "follows rule", "by chance", "least p"]
