@@ -12,6 +12,7 @@ from typing import Any
 
 from levelkit.observer.catalogues import Catalogue
 from levelkit.observer.engine import ENGINES
+from levelkit.problems import shorten
 
 SCHEMA = "rps-observer/1"
 PROBS_TOLERANCE = 1e-6
@@ -73,10 +74,16 @@ class Fault:
         """Whether the record is not scored."""
         return self.code.startswith("E_")
 
-    @staticmethod
-    def words(code: str, value: object) -> str:
-        """The message of a code for a value."""
-        return f"{code}: " + CODES[code].format(repr(value) if isinstance(value, str) and " " not in value else value)
+    @property
+    def shown(self) -> str:
+        """The value as one short line; a code or name in quotes."""
+        one_word = isinstance(self.value, str) and " " not in self.value
+        return shorten(repr(self.value) if one_word else self.value)
+
+
+def message(code: str, shown: object) -> str:
+    """What a code says about a value."""
+    return f"{code}: {CODES[code].format(shown)}"
 
 
 def header_faults(record: Mapping[str, Any], known: Catalogue) -> Iterator[Fault]:

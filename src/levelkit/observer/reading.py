@@ -30,7 +30,7 @@ class Faults:
     """Faults found, with the lines they stand on, until they go to a `ProblemLog`, a line for each kind and value."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str], list[tuple[int, object]]] = {}
+        self._found: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
 
     def add(self, line: int, faults: list[Fault]) -> None:
         """A record is set aside for its first error; the others and the warnings are noted."""
@@ -38,15 +38,15 @@ class Faults:
         for fault in faults:
             severity = SET_ASIDE if fault.is_error and not blamed else NOTED
             blamed |= fault.is_error
-            self._found.setdefault((severity, fault.code, fault.column), []).append((line, fault.value))
+            self._found.setdefault((severity, fault.code, fault.column), []).append((line, fault.shown))
 
     def tell(self, log: ProblemLog) -> None:
         """Hand everything over."""
         for (severity, code, column), found in self._found.items():
-            values = list(dict.fromkeys(str(value) for _, value in found))
-            codes = np.array([values.index(str(value)) for _, value in found])
+            values = list(dict.fromkeys(value for _, value in found))
+            codes = np.array([values.index(value) for _, value in found])
             lines = np.array([line for line, _ in found])
-            log.add(severity, code, column, lines, partial(Fault.words, code), codes=codes, values=values)
+            log.add(severity, code, column, lines, partial(rules.message, code), codes=codes, values=values)
 
 
 def read_log(source: str | Path, catalogue_: Any = None, *, strict: bool = False) -> MatchLog:

@@ -84,13 +84,8 @@ def audit(found: Audit) -> str:
     players = found.players.merge(found.matches[["match_id", "model", "pair"]], on="match_id")
     behaviours = [
         [
-            *keys[:-1],
-            str(len(mine)),
-            f"{mine['moves'].sum():,}",
-            _share(mine["hits"].mean()),
-            _share(mine["chance"].mean()),
-            words.number(mine["p"].min()),
-            keys[-1],
+            *(*keys[:-1], str(len(mine)), f"{mine['moves'].sum():,}", _share(mine["hits"].mean())),
+            *(_share(mine["chance"].mean()), words.number(mine["p"].min()), keys[-1]),
         ]
         for keys, mine in _groups(players, ["model", "pair", "player", "code", "kind", "behaviour"])
     ]
