@@ -29,6 +29,7 @@ def test_sets_and_their_sizes() -> None:
     sets = library_sets()
     assert {name: len(games) for name, (_, games) in sets.items()} == {
         "cgcb98": 14,
+        "depth": 4,
         "eleven_twenty": 3,
         "goeree_holt2001": 5,
         "rpc2009": 17,
@@ -61,13 +62,13 @@ def test_look_up_forgives_case_and_offers_close_names() -> None:
         game("stag_hunt_bse")
     with pytest.raises(UsageError, match="'sw95' is a set of games: sw95_1, sw95_2"):
         game("sw95")
-    with pytest.raises(UsageError, match="The sets of games are cgcb98, eleven_twenty"):
+    with pytest.raises(UsageError, match="The sets of games are cgcb98, depth, eleven_twenty"):
         game("qqqqqq")
 
 
 def test_the_library_cannot_be_spoiled_by_its_users() -> None:
     library().clear()
-    assert len(library()) == 87
+    assert len(library()) == 91
     with pytest.raises(ValueError, match="read-only"):
         game("sw10").payoffs[0][0, 0] = 0
 

@@ -97,7 +97,10 @@ def test_score_writes_page_tables_and_rows(capsys, log, tmp_path):
     assert json.loads(outs[2].read_text())["trials"] == 400
     assert outs[0].read_text().startswith("<!doctype html>")
     assert outs[3].read_text() == out
-    again = json.loads(run(capsys, "depth", "score", log, "--json", "--replicates", 200)[1])
+    again = json.loads(
+        run(capsys, "depth", "score", log, "--json", "--replicates", 200, "--figures", tmp_path)[1],
+    )
+    assert {path.name for path in tmp_path.glob("*.svg")} == {"recursive.svg", "inductive.svg", "chains.svg"}
     assert again == json.loads(outs[2].read_text())
 
 
@@ -160,6 +163,7 @@ def test_the_audit_of_the_study(capsys, tmp_path):
         (("score", "none.jsonl"), 1, "no such file"),
         (("score", "none.jsonl", "--level", 95), 2, "0.95"),
         (("score", "none.jsonl", "--out", "x.doc"), 2, "end it with .html"),
+        (("score", "none.jsonl", "--figures", "nowhere"), 2, "there is no such folder"),
         (("histories", "--k", "2..3"), 2, "write depths such as 1-10"),
         (("histories", "--lam", "high"), 2, "write numbers such as"),
         (("ceiling", "--scale", "big"), 2, "choose belief_range"),

@@ -182,6 +182,9 @@ def score(
         list[Path],
         typer.Option(help=".html: page; .csv: a row per trial; .json: all tables; .txt.", show_default=False),
     ] = [],  # noqa: B006
+    figures: Annotated[
+        Path | None, typer.Option(help="Write the figures as .svg into this folder, which exists.", show_default=False)
+    ] = None,
     json: Json = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Exit status 0 although lines were set aside.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that has to be set aside.")] = False,
@@ -194,8 +197,11 @@ def score(
     """
     from levelkit.cli.parsing import level as probability
 
-    for path in out:
+    wanted = list(out)
+    for path in wanted:
         _suffix(path, (".html", ".csv", ".json", ".txt"))
+    if figures is not None and not figures.is_dir():
+        raise UsageError(f"--figures {figures}: there is no such folder; make it first")
     if replicates < 0:
         raise UsageError(f"--replicates {replicates}: give 0 or more")
     probability(level)
@@ -211,7 +217,11 @@ def score(
         found = summarise(
             read, convention=convention_of(convention), interval=interval, level=level, replicates=replicates, seed=seed
         )
-        for path in out:
+        if figures is not None:
+            from levelkit.report.plots import depth as drawn
+
+            out = [*out, *drawn.write(found, figures)]
+        for path in out[: len(wanted)]:
             body = {
                 ".html": lambda: depthpage.page(found),
                 ".csv": lambda: found.scored.to_csv(index=False, lineterminator="\n"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,6 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from levelkit.polytopes import TIE
+
+BLOCK = 64
+"""Games in a block: 400 payoffs each of a 20 x 20 game make 200 kB."""
 
 
 class Maps(NamedTuple):
@@ -21,20 +25,34 @@ class Maps(NamedTuple):
     anchors: Any
 
 
-@jax.jit
 def best_reply_maps(tables: Any) -> Maps:
-    """Maps of payoff tables (A, A, G), own action first."""
+    """Maps of payoff tables (A, A, G), own action first.
+
+    Indices come from minima over the places that are best, which XLA vectorises over the games, as it does not argmax.
+    """
     size = tables.shape[0]
     span = jnp.maximum(tables.max(axis=(0, 1)) - tables.min(axis=(0, 1)), 1e-300)
     top = tables.max(axis=0)
     near = tables >= top - TIE * span
-    reply = jnp.argmax(near, axis=0)
-    tied = near.sum(axis=0) > 1
-    others = jnp.where(jnp.arange(size)[:, None, None] == reply, -jnp.inf, tables)
-    margin = jnp.where(tied, 0.0, (top - others.max(axis=0)) / span)
+    places = jnp.arange(size)[:, None]
+    reply = jnp.where(near, places[:, None], size).min(axis=0)
+    second = jnp.where(places[:, None] == reply, -jnp.inf, tables).max(axis=0)
+    margin = jnp.where(near.sum(axis=0) > 1, 0.0, (top - second) / span)
     worth = (tables.min(axis=1), tables.max(axis=1), tables.mean(axis=1))
-    anchors = jnp.stack([jnp.argmax(w >= w.max(axis=0) - TIE * span, axis=0) for w in worth])
-    return Maps(reply, margin, anchors)
+    anchors = [jnp.where(w >= w.max(axis=0) - TIE * span, places, size).min(axis=0) for w in worth]
+    return Maps(reply, margin, jnp.stack(anchors))
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def family_maps(table: Callable[[Any, int], Any], parameters: Any, size: int) -> Maps:
+    """Maps of games given by parameters (numbers, G), from which `table` makes payoffs: block after block, so that no
+    table leaves the cache. G must be a multiple of `BLOCK`, or not above it.
+    """
+    numbers, games = parameters.shape
+    block = min(games, BLOCK)
+    blocks = parameters.reshape(numbers, -1, block).transpose(1, 0, 2)
+    found = jax.lax.map(lambda p: best_reply_maps(table(p, size)), blocks)
+    return Maps(*(jnp.moveaxis(one, 0, -2).reshape(*one.shape[1:-1], games) for one in found))
 
 
 class Orbits(NamedTuple):

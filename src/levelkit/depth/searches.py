@@ -20,7 +20,7 @@ import numpy as np
 
 from levelkit.depth.certificates import Certificate, certify
 from levelkit.depth.families import Family, family, tables
-from levelkit.depth.maps import aligned_levels, best_reply_maps, orbits
+from levelkit.depth.maps import BLOCK, Maps, aligned_levels, best_reply_maps, family_maps, orbits
 from levelkit.depth.quantal import DEFAULT_SCALE
 from levelkit.errors import DataError, UsageError
 from levelkit.games import Game
@@ -125,8 +125,9 @@ def _judge(
 
     Scores of games that fall short are below 0 and rise with the depth they reach, so that children climb.
     """
-    payoffs = tables(own, candidates, size)
-    maps = best_reply_maps(payoffs)
+    whole = -(-len(candidates) // BLOCK) * BLOCK  # filled up to whole blocks, and cut again
+    filled = np.resize(candidates, (whole, candidates.shape[1]))
+    maps = Maps(*(one[..., : len(candidates)] for one in family_maps(own.table, jnp.asarray(filled.T), size)))
     anchor = _anchors(own, candidates, maps.anchors, size)
     main = orbits(maps, anchor, depth)
     reach = np.asarray(main.depth)
@@ -138,7 +139,8 @@ def _judge(
     chosen = chosen[np.argsort(-np.asarray(main.margin)[chosen], kind="stable")][:_SHORTLIST]
     if len(chosen):
         padded = np.resize(chosen, _SHORTLIST)  # one shape, compiled once
-        levels = aligned_levels(payoffs[:, :, padded], main.sequence[:, padded], lam)[: len(chosen)]
+        payoffs = tables(own, candidates[padded], size)
+        levels = aligned_levels(payoffs, main.sequence[:, padded], lam)[: len(chosen)]
         rules = [np.asarray(orbits(maps, rule, depth).depth)[chosen] >= depth for rule in maps.anchors]
         robust = (1.0 + np.sum(rules, axis=0)) / (1 + len(rules))  # the anchor's own rule, and the others
         scores[good] = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,6 +85,12 @@ def chains(found: Summary) -> Figure | None:
                 right.set_ylabel("mean length", color=st.VERMILLION)
         _finish(figure, grid, len(models), "target depth k", "share of right steps")
     return figure
+
+
+def write(found: Summary, folder: Path) -> list[Path]:
+    """The figures that the log has something for, as .svg files in a folder."""
+    made = {"recursive": recursive_signals(found), "inductive": inductive_signals(found), "chains": chains(found)}
+    return [st.save(figure, folder / f"{name}.svg") for name, figure in made.items() if figure is not None]
 
 
 def _panels(rows: int, columns: int, share_y: bool = True) -> tuple[Figure, np.ndarray]:
