@@ -82,7 +82,7 @@ def hierarchical(draws: int) -> list[tuple[str, str, float]]:
 
 def main() -> None:
     quick = "--quick" in sys.argv
-    rows = hierarchical(200 if quick else 1500)
+    rows = hierarchical(200 if quick else 2500)
     rows += exact_beside_nuts(300 if quick else 10_000, 3 if quick else 20)
     table = pd.DataFrame(rows, columns=["problem", "quantity", "value"])
     print(table.to_string(index=False, formatters={"value": "{:,.4g}".format}))

@@ -31,6 +31,8 @@ from levelkit.models.levels import LevelModel
 
 # More numbers than this (draws x actions of cells) are not kept as predictions.
 _PREDICTIONS = 20_000_000
+# A unit whose tau is above the highest level with more than this probability is pointed out.
+_PAST = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,7 @@ def posterior(
         "divergences": int(found.statistics["diverging"].sum()) if found.statistics else 0,
         "notes": _notes(model, units, variant),
     }
+    about["notes"] += _beyond(model, found.draws)
     return _assembled(model, variant, units, found, chosen, held, scale, about)
 
 
@@ -134,6 +137,20 @@ def _notes(model: Model, units: Units, variant: Model) -> list[str]:
     if len(model.variants(units.games)) == 1:
         return []
     return ["where several equilibria share one precision, the first along the branch is meant"]
+
+
+def _beyond(model: Model, draws: Array) -> list[str]:
+    """Say where the level parameter runs past the highest level, so that what fits is the truncation."""
+    if not isinstance(model, LevelModel) or model.depth is None:
+        return []
+    place = [p.name for p in model.parameters].index(model.depth)
+    past = int(((draws[place] > model.levels).mean(axis=1) > _PAST).sum())
+    if not past:
+        return []
+    return [
+        f"in {past} of {draws.shape[1]} units {model.depth} lies above the highest level, {model.levels}, with more than "
+        f"{_PAST:.0%} probability: there the population is cut off at the top, and mean_level is what can be read"
+    ]
 
 
 def _fixed(model: Model, fixed: Mapping[str, float] | None) -> dict[str, float]:

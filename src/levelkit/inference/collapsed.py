@@ -27,6 +27,7 @@ from levelkit.inference.kernels import Array, Index
 _SIZES = {1: (193,), 2: (49, 49)}
 _FINER = 4
 _SMALLEST = 1e-200
+_RARE = 1e-3  # share of a bounded prior beyond each end of its grid, but for the room added there
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,10 @@ def tables(posteriors: Posteriors) -> Tables:
 def _line(posteriors: Posteriors, a: int, n: int) -> Array:
     """Nodes over the parameter's span and some way beyond, in the coordinate of its prior."""
     axis = posteriors.axes[a]
-    low, high = priors.coordinate(axis.prior, np.array(axis.parameter.span))
-    middle = priors.coordinate(axis.prior, np.array([float(priors.distribution(axis.prior).median())]))[0]
+    made = priors.distribution(axis.prior)
+    bulk = np.array(made.ppf([_RARE, 0.5, 1 - _RARE]))
+    first, last = bulk[[0, 2]] if np.isfinite(priors.support(axis.prior)[1]) else np.array(axis.parameter.span)
+    low, middle, high = priors.coordinate(axis.prior, np.array([first, bulk[1], last]))
     return np.linspace(min(low, middle) - 1.5, max(high, middle) + 1.0, n)
 
 
