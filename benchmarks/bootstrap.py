@@ -2,9 +2,9 @@
 
     python benchmarks/bootstrap.py [--quick]
 
-100 cells over the 13 small games of the TQRE study, n = 15 choices a player, 1,000 replicates each. A loop
-fits 20 replicates of each cell and is extrapolated: its time a fit does not depend on their number. A full run replaces
-benchmarks/results/bootstrap.csv.
+100 cells over the 13 small games of the TQRE study, n = 15 choices a player, 1,000 replicates each. The
+loop fits 20 replicates of each cell and is extrapolated: its time a fit does not depend on their number. A full run
+replaces benchmarks/results/bootstrap.csv.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def posterior(
         found = _sampled(
             variant, units, columns, chosen, held, pooled, scale, run, overdispersion, small and bool(pooled), progress
         )
-    about = {
+    about: dict[str, Any] = {
         "model": model.name,
         "label": model.label,
         "options": model.options(),
@@ -148,8 +148,8 @@ def _beyond(model: Model, draws: Array) -> list[str]:
     if not past:
         return []
     return [
-        f"in {past} of {draws.shape[1]} units {model.depth} lies above the highest level, {model.levels}, with more than "
-        f"{_PAST:.0%} probability: there the population is cut off at the top, and mean_level is what can be read"
+        f"in {past} of {draws.shape[1]} units {model.depth} lies above the highest level, {model.levels}, with more "
+        f"than {_PAST:.0%} probability: there the population is cut off at the top, and mean_level is what can be read"
     ]
 
 

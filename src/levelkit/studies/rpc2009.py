@@ -13,6 +13,7 @@ from levelkit.datafiles import data_path
 from levelkit.inference.fit import fit
 from levelkit.models import TQRE, HeterogeneousQRE, LogitQRE, Model, PoissonCH
 from levelkit.shipped import shipped_choices
+from levelkit.studies.base import Part, Request, Study
 
 MODELS: dict[str, Model] = {
     "poisson-ch": PoissonCH(levels=30, tau_max=20.0),
@@ -100,3 +101,30 @@ def run() -> Reproduction:
     table = table.sort_values(["_game", "_model", "parameter"], kind="stable", ignore_index=True)
     columns = ["game", "model", "parameter", "printed", "estimate", "status"]
     return Reproduction(table[[*columns, "printed_negloglik", "negloglik", "difference", "why"]])
+
+
+def _parts(request: Request) -> list[Part]:
+    table = run().table
+    shown = table.assign(model=table["model"].mask(table.duplicated(["game", "model"]), ""))
+    far = table[table["difference"].abs() > TOLERANCE].drop_duplicates(["game", "model"])
+    notes = [
+        f"{row.game}, {row.model}: {row.negloglik:.2f} against {row.printed_negloglik:.2f}: "
+        + str(row.why or "not explained")
+        for row in far.itertuples()
+    ]
+    heads = {c: c for c in ("game", "model", "parameter", "printed", "estimate", "status")}
+    heads |= {"printed_negloglik": "printed -LL", "negloglik": "-LL", "difference": "diff"}
+    title = (
+        f"Table 3 of Rogers, Palfrey & Camerer 2009; differences in -LL of more than {TOLERANCE} are explained below"
+    )
+    digits = {"printed_negloglik": 2, "negloglik": 2, "difference": 3}
+    return [Part("table3", title, table.assign(model=shown["model"]), heads, digits, 3, notes)]
+
+
+STUDY = Study(
+    name="rpc2009",
+    about="Rogers, Palfrey & Camerer 2009: 17 games by Poisson-CH, QRE, TQRE and HQRE",
+    parts={"table3": "estimates and likelihoods beside the printed ones"},
+    default=("table3",),
+    run=_parts,
+)

@@ -1,0 +1,64 @@
+"""What a study is to the rest: a name, parts by name, and a function that computes them again as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from levelkit.errors import DataError
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One table computed again.
+
+    frame: all its numbers. heads: which columns a reader is shown, and under what head; digits: decimals of some of
+    them. left: how many of the first columns are words. notes: plain words on what came out. chart: how the frame is
+    drawn, if it is (see `levelkit.report.studies`).
+    """
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    heads: Mapping[str, str]
+    digits: Mapping[str, int] = field(default_factory=dict)
+    left: int = 1
+    notes: Sequence[str] = ()
+    chart: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for: parts by name, a folder of files the authors released, and whom to tell of progress."""
+
+    parts: tuple[str, ...]
+    released: Path | None = None
+    progress: Progress | None = None
+
+    def need(self, *files: str) -> Path:
+        """The folder of released files. Raises DataError where it was not given, or lacks one of `files`."""
+        if self.released is None:
+            raise DataError(
+                f"this part needs files that the authors released ({', '.join(files)}), which do not come along",
+                fix="give their folder with --released",
+            )
+        for name in files:
+            if not (self.released / name).is_file():
+                raise DataError(f"there is no file {name}", where=str(self.released), fix="give the released folder")
+        return self.released
+
+
+@dataclass(frozen=True)
+class Study:
+    """parts: name and a line on each. default: what is computed if nothing is asked for."""
+
+    name: str
+    about: str
+    parts: Mapping[str, str]
+    default: tuple[str, ...]
+    run: Callable[[Request], list[Part]]
