@@ -3,7 +3,8 @@
     python benchmarks/depth.py [--quick]
 
 A map is the best reply to each action of one game with its margin, and three anchors, from the game's parameters: the
-inner step of the search. All ways do the same work, and their results are compared. Prints a table; a full run also writes benchmarks/results/depth.csv.
+inner step of the search. All ways do the same work, and their results are compared. Prints a table; a full run also
+writes benchmarks/results/depth.csv.
 """
 
 from __future__ import annotations
