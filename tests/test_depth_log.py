@@ -240,14 +240,12 @@ def line(**changes) -> dict:
         {},
         {"action": None, "status": "refusal"},
         {"condition": "inductive", "lambda": 3.0},
-        {"game": "rps", "action": "paper"},
+        {"game": "letters", "action": "c"},
     ],
 )
 def test_logs_of_one_trial_give_all_tables(changes):
-    rps = lk.Game.symmetric(
-        "rps", [[0, -1, 1], [1, 0, -1], [-1, 1, 0]], actions=["rock", "paper", "scissors"], level0="rock"
-    )
-    found = summarise(read_trials([line(**changes)], [rps]), replicates=10)
+    letters = lk.Game.symmetric("letters", np.roll(np.eye(12), 1, axis=0), actions=list("abcdefghijkl"), level0="a")
+    found = summarise(read_trials([line(**changes)], [letters]), replicates=10)
     assert "1 trials" in depthtext.text(found)
     assert depthpage.page(found).endswith("</html>\n")
     assert depthtext.record(found)["trials"] == 1
