@@ -227,3 +227,38 @@ def test_scored_frame_has_true_types(trials):
     assert isinstance(frame["accurate"].dtype, pd.BooleanDtype)
     assert isinstance(frame["k_b"].dtype, pd.Int64Dtype)
     assert isinstance(frame["action"].iloc[0], int)
+
+
+def line(**changes) -> dict:
+    head = {"schema": "levelk-trial/1", "trial_id": "t", "model": "m", "game": "nash", "condition": "recursive"}
+    return {**head, "k_target": 2, "lambda": None, "rep": 0, "status": "ok", "action": 18, **changes}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"action": None, "status": "refusal"},
+        {"condition": "inductive", "lambda": 3.0},
+        {"game": "letters", "action": "c"},
+    ],
+)
+def test_logs_of_one_trial_give_all_tables(changes):
+    letters = lk.Game.symmetric("letters", np.roll(np.eye(12), 1, axis=0), actions=list("abcdefghijkl"), level0="a")
+    found = summarise(read_trials([line(**changes)], [letters]), replicates=10)
+    assert "1 trials" in depthtext.text(found)
+    assert depthpage.page(found).endswith("</html>\n")
+    assert depthtext.record(found)["trials"] == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": "api_error", "action": None},
+        {"game": "ring", "k_target": 10, "action": 20},
+        {"condition": "inductive", "lambda": 3.0, "k_target": 1},
+    ],
+)
+def test_logs_in_which_nothing_counts_are_refused_with_the_reason(changes):
+    with pytest.raises(DataError, match="none of 1 trials counts under the proper convention"):
+        summarise(read_trials([line(**changes)]), replicates=10)

@@ -197,8 +197,7 @@ def score(
     """
     from levelkit.cli.parsing import level as probability
 
-    wanted = list(out)
-    for path in wanted:
+    for path in out:
         _suffix(path, (".html", ".csv", ".json", ".txt"))
     if figures is not None and not figures.is_dir():
         raise UsageError(f"--figures {figures}: there is no such folder; make it first")
@@ -217,11 +216,12 @@ def score(
         found = summarise(
             read, convention=convention_of(convention), interval=interval, level=level, replicates=replicates, seed=seed
         )
+        written = list(out)
         if figures is not None:
             from levelkit.report.plots import depth as drawn
 
-            out = [*out, *drawn.write(found, figures)]
-        for path in out[: len(wanted)]:
+            written += drawn.write(found, figures)
+        for path in out:
             body = {
                 ".html": lambda: depthpage.page(found),
                 ".csv": lambda: found.scored.to_csv(index=False, lineterminator="\n"),
@@ -230,7 +230,7 @@ def score(
             }[path.suffix.lower()]()
             write_whole(path, body)
     output.show(dumps(depthtext.record(found)) if json else depthtext.text(found))
-    for path in out:
+    for path in written:
         output.tell(f"wrote {path}")
     if read.problems.n_set_aside and not skip_bad:
         raise typer.Exit(1)

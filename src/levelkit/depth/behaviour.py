@@ -21,7 +21,7 @@ from levelkit.depth.scoring import score
 from levelkit.depth.sequences import sequence
 from levelkit.depth.trialrules import DEEPEST
 from levelkit.depth.trials import Trials, read_trials
-from levelkit.errors import DataError, UsageError
+from levelkit.errors import UsageError
 
 _STEPS = 3000
 _STILL = 1e-10
@@ -41,25 +41,27 @@ def behaviours(
     Intervals: percentiles of the bootstrap of whole cells or of single trials, the wider of the two. status: "ok",
     "boundary" (a share of nothing or everything), "flat" (the rules cannot be told apart in these trials: the
     likelihoods have less rank than there are rules).
-    Trials without a number and lost ones are left out. Raises UsageError for an unknown column, DataError where no
-    trial is left.
+    Trials without an action, lost ones, and games whose actions are no numbers are left out; no rows where nothing is
+    left. Raises UsageError for an unknown column.
     """
     trials = source if isinstance(source, Trials) else read_trials(source)
     frame = score(trials)
-    keep = (frame["status"] == "ok") & frame["action"].notna()
+    ordered = [name for name, own in trials.games.items() if own.is_ordered]
+    keep = (frame["status"] == "ok") & frame["action"].notna() & frame["game"].isin(ordered)
     frame = frame[keep].reset_index(drop=True)
     unknown = [name for name in by if name not in frame.columns]
     if unknown:
         raise UsageError(f"by names {unknown[0]!r}, which is no column of scored trials")
+    columns = [*by, "behaviour", "share", "low", "high", "status", "n", "clusters"]
     if not len(frame):
-        raise DataError("no trial has an action", where=trials.where)
+        return pd.DataFrame(columns=columns)
     table = _likelihoods(frame, trials.games)
     groups = frame.groupby(list(by), dropna=False, sort=False) if by else [((), frame)]
     rows = []
     for key, part in groups:
         codes = part.groupby(list(CLUSTER), dropna=False).ngroup().to_numpy()
         rows += _fit(dict(zip(by, key, strict=True)), table[part.index], codes, level, replicates, seed)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _likelihoods(frame: pd.DataFrame, games: Mapping[str, Instrument]) -> Array:

@@ -65,6 +65,12 @@ def summarise(
     if not len(trials):
         raise DataError("no trial can be scored", where=trials.where, fix="See what was set aside")
     scored = with_ceilings(score(trials), trials)
+    if not len(counted(scored, convention)):
+        raise DataError(
+            f"none of {len(trials)} trials counts under the {convention} convention",
+            where=trials.where,
+            fix="Lost trials, ambiguous targets and, if proper, uniform opponents do not",
+        )
     how: dict[str, Any] = {"kind": interval, "level": level, "replicates": replicates, "seed": seed}
     return Summary(
         trials,

@@ -8,7 +8,7 @@ maximiser would score in the inductive columns.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from math import sqrt
 from typing import Any
@@ -17,6 +17,7 @@ import pandas as pd
 
 from levelkit.datafiles import data_path
 from levelkit.depth.ceilings import ceiling
+from levelkit.studies.base import Part, Request, Study
 
 GAMES, DEPTHS, REPS, LAMBDAS, MODELS = 4, 10, 20, 3, 4
 LOST = 13  # trials lost to errors, by the study; 7 of them Qwen's in the Ring
@@ -220,3 +221,65 @@ def _inductive(table: pd.DataFrame, simulations: int, seed: int) -> pd.DataFrame
         row = {"game": game, "printed": printed["exact"][game], "printed_within_one": printed["within one"][game]}
         rows.append({**row, **{name: float(ours[name][game]) for name in names}})
     return pd.DataFrame(rows)
+
+
+def _parts(request: Request) -> list[Part]:
+    """The audit as tables."""
+    audit = run()
+    entries = audit.entries.assign(
+        counts=[" or ".join(map(str, c)) or "none" for c in audit.entries["counts"]],
+        options=["; ".join(f"{x[0]}/{n}" for n, x in options.items()) for options in audit.entries["options"]],
+    )
+    ring = audit.ring.assign(
+        without=[f"{x[0]}/{n}" for x, n in zip(audit.ring["x_excluding"], audit.ring["n_excluding"], strict=True)],
+        including=[f"{x[0]}/{n}" for x, n in zip(audit.ring["x_including"], audit.ring["n_including"], strict=True)],
+        ambiguous=[" or ".join(f"+{g}" for g in gains) for gains in audit.ring["gains"]],
+    )[["model", "without", "including", "ambiguous"]]
+    inductive = {"game": "game"}
+    for name, head in (("printed", "printed"), ("empirical", "reply to frequencies"), ("mode", "reply to mode")):
+        inductive |= {name: head, f"{name}_within_one": "(within one)"}
+    made = {
+        "table2": Part(
+            "table2",
+            "Table 2: printed percentages and the counts that give them",
+            entries,
+            {c: c for c in ("model", "game", "condition", "measure")}
+            | {"percent": "printed", "n": "n", "counts": "count"},
+            left=4,
+        ),
+        "ring": Part(
+            "ring",
+            "Ring, without and with k = 10",
+            ring,
+            {"model": "model", "without": "without", "including": "with", "ambiguous": "ambiguous 20s"},
+        ),
+        "bounds": Part(
+            "bounds",
+            "Correct trials in parts of the design",
+            audit.bounds,
+            {"part": "part", "n": "n", "right_least": "least", "right_most": "most"},
+        ),
+        "inductive": Part(
+            "inductive",
+            "Inductive, lambda 10: mean of the printed beside what a payoff maximiser would score, exact (within one)",
+            audit.inductive,
+            inductive,
+            dict.fromkeys(list(inductive)[1:], 1),
+        ),
+    }
+    parts = [made[name] for name in request.parts]
+    return [*parts[:-1], replace(parts[-1], notes=[f"{f}." for f in audit.findings])]
+
+
+STUDY = Study(
+    name="depth2026",
+    about="Zhang and Sarkar 2026: do the printed numbers fit together?",
+    parts={
+        "table2": "counts behind the printed percentages",
+        "ring": "the five-player ring with and without its ambiguous level",
+        "bounds": "how many trials can have been correct",
+        "inductive": "printed accuracy beside a payoff maximiser's",
+    },
+    default=("table2", "ring", "bounds", "inductive"),
+    run=_parts,
+)
