@@ -45,7 +45,7 @@ def test_replicates_are_fits_of_their_counts(fits):
             intervals=False,
             sensitivity=False,
         ).frame()
-        # whether a second optimum counts as near is read off a coarser grid here, so ok and multimodal may change places
+        # a second optimum is looked for on a coarser grid here, so ok and multimodal may change places
         plain = again["status"].replace("multimodal", "ok").to_numpy()
         mine = np.array([lk.Status(int(s)).word for s in status[:, b]], dtype=object)
         assert (plain == np.where(mine == "multimodal", "ok", mine)).all()

@@ -96,8 +96,9 @@ class Bootstrap:
 
         interval: percentile, basic or bca (default: all three). level: of the intervals (default: the fit's). se: half
         the width of the central 68.3% of replicates, infinite where too many are at a limit or not determined. ok to
-        flat: shares of the replicates with that status; for speed a second optimum is looked for on a coarser grid than in a
-        fit, so that the share of multimodal ones is rather too large.
+        flat: shares of the replicates
+        with that status; a second optimum is looked for on a coarser grid than in a fit, so that the share of
+        multimodal ones is rather too large.
         """
         kinds = INTERVALS if interval is None else (_known(interval, INTERVALS, "interval"),)
         level = self.fits.interval if level is None else level
