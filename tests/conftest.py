@@ -22,6 +22,21 @@ settings.register_profile(
 settings.load_profile("levelkit")
 
 
+# A process may map 65,530 pieces of memory on Linux; every compiled program takes a few, and beyond that it ends.
+_MANY_MAPS = 20_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _room_for_programs():
+    """Drop compiled programs between test modules where many have gathered; no user's process runs so many."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.is_file() and len(maps.read_bytes().splitlines()) > _MANY_MAPS:
+        import jax
+
+        jax.clear_caches()
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of reference data (environment variable LEVELKIT_SHARED, else ../shared); skips when it is absent."""

@@ -27,7 +27,7 @@ def setup_jax() -> None:
 def not_cached() -> Iterator[None]:
     """Compile without the persistent cache: for programs that hold the data, which never come again.
 
-    Samplers' programs are also large, and reading one back can end the process.
+    Samplers' programs are also large: afterwards what is compiled is dropped, since a process can map only so much.
     """
     from jax.experimental.compilation_cache import compilation_cache
 
@@ -39,3 +39,4 @@ def not_cached() -> Iterator[None]:
     finally:
         jax.config.update("jax_enable_compilation_cache", before)
         compilation_cache.reset_cache()
+        jax.clear_caches()
