@@ -106,18 +106,20 @@ class TestExact:
             inside = (solved.draws[p] >= solved.low[p][:, None]) & (solved.draws[p] <= solved.high[p][:, None])
             assert inside.mean(axis=1) == pytest.approx(0.9, abs=0.015)
 
-    @pytest.mark.parametrize("model", [lk.PoissonCH(), lk.LogitQRE(), lk.QuantalCH()])
-    def test_nuts_agrees(self, model, two):
-        if model.is_jumpy:  # NUTS cannot cross jumps: a histogram of fine likelihoods is the judge instead
-            made = cells({"a": [[9, 15, 6], [4, 8, 18]]}, "competitive_base")
-            post = lk.posterior(made, model, tolerance=1e-6)
-            tau = np.exp(np.linspace(np.log(0.01), np.log(60), 200_001))
-            units = group(made, [])
-            weight = np.exp(Likelihood(model, units, "raw").value(np.zeros(len(tau), int), tau[None]) + 60)
-            weight *= stats.lognorm(s=0.7, scale=np.exp(0.4)).pdf(tau) * tau
-            mean = (weight * tau).sum() / weight.sum()
-            assert post.frame()["mean"].iloc[0] == pytest.approx(mean, rel=2e-4)
-            return
+    def test_a_likelihood_with_jumps_is_integrated(self):
+        # NUTS cannot cross jumps: a histogram of a very fine grid is the judge
+        made = cells({"a": [[9, 15, 6], [4, 8, 18]]}, "competitive_base")
+        post = lk.posterior(made, lk.PoissonCH(), tolerance=1e-6)
+        tau = np.exp(np.linspace(np.log(0.01), np.log(60), 200_001))
+        weight = np.exp(
+            Likelihood(lk.PoissonCH(), group(made, []), "raw").value(np.zeros(len(tau), int), tau[None]) + 60
+        )
+        weight *= stats.lognorm(s=0.7, scale=np.exp(0.4)).pdf(tau) * tau
+        mean = (weight * tau).sum() / weight.sum()
+        assert post.frame()["mean"].iloc[0] == pytest.approx(mean, rel=2e-4)
+
+    @pytest.mark.parametrize("model", [lk.LogitQRE(), lk.QuantalCH()])
+    def test_nuts_agrees(self, model):
         made = cells({"a": [[12, 10, 8], [8, 9, 13]], "b": [[14, 9, 7], [7, 10, 13]]}, "competitive_base")
         options = {"by": "who", "scale": "range", "prior": {p.name: "gamma(4, 2)" for p in model.parameters}}
         ours = lk.posterior(made, model, **options).frame()
@@ -299,11 +301,45 @@ def test_more_parameters_and_overdispersion_are_sampled():
     frame = post.frame()
     shares = frame[frame["parameter"].str.startswith("share")]
     assert shares["mean"].sum() == pytest.approx(1.0)
-    loose = lk.posterior(made, TQRE, overdispersion=True, scale="range", draws=100, warmup=150, chains=2)
-    tight = lk.posterior(made, TQRE, scale="range", draws=200)
-    assert arvizdata.group(loose, "posterior")["rho"].min() > 0
-    assert loose.frame()["sd"].iloc[1] > 0
-    assert tight.about["method"] == "exact"
+
+
+class TestOverdispersion:
+    made = cells({"a": [[9, 15, 6], [4, 8, 18]]}, "competitive_base")
+    observations = Observations.of(Likelihood(TQRE, group(made, []), "raw"))
+    p = np.array([[0.2, 0.5, 0.3, 0.1, 0.3, 0.6], [0.4, 0.3, 0.3, 0.2, 0.2, 0.6]])
+
+    def test_the_likelihood_is_dirichlet_multinomial(self):
+        rho = np.array([0.05, 0.3])
+        ours = self.observations.loglik(self.p, rho)
+        for d in range(2):
+            for o, (n, where) in enumerate((([9, 15, 6], slice(0, 3)), ([4, 8, 18], slice(3, 6)))):
+                weight = self.p[d, where] * (1 - rho[d]) / rho[d]
+                orders = special.gammaln(31) - special.gammaln(np.array(n) + 1).sum()
+                want = stats.dirichlet_multinomial(weight, 30).logpmf(n) - orders
+                assert ours[d, o] == pytest.approx(want, abs=1e-9)
+
+    def test_little_correlation_is_independence(self):
+        loose = self.observations.loglik(self.p, np.full(2, 1e-6))
+        assert loose == pytest.approx(self.observations.loglik(self.p), abs=2e-3)
+
+    def test_replicates_spread_as_they_should(self):
+        rho, rng = 0.2, np.random.default_rng(1)
+        drawn = self.observations.replicate(np.repeat(self.p[:1], 20_000, axis=0), rng, np.full(20_000, rho))
+        p = self.p[0]
+        assert drawn[:, :3].sum(axis=1) == pytest.approx(np.full(20_000, 30))
+        assert drawn.mean(axis=0) == pytest.approx(30 * p, rel=0.03)
+        assert drawn.var(axis=0) == pytest.approx(30 * p * (1 - p) * (1 + 29 * rho), rel=0.05)
+
+    def test_a_sampled_posterior_carries_it(self):
+        post = lk.posterior(self.made, TQRE, overdispersion=True, scale="range", draws=100, warmup=150, chains=2)
+        rho = arvizdata.group(post, "posterior")["rho"].to_numpy()
+        assert ((rho > 0) & (rho < 1)).all()
+        kept = arvizdata.group(post, "log_likelihood")["choices"].to_numpy()
+        draws = np.stack([post.draws(name) for name in ("tau", "gamma")])
+        range_scaled = Observations.of(Likelihood(TQRE, group(self.made, []), "range"))
+        p = range_scaled.probabilities(draws)
+        assert kept.reshape(200, 2) == pytest.approx(range_scaled.loglik(p, rho.ravel()), abs=1e-8)
+        assert np.abs(kept.reshape(200, 2) - range_scaled.loglik(p)).max() > 0.1
 
 
 def test_arviz_takes_it_as_it_is(two, tmp_path):

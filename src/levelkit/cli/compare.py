@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from levelkit.cli import arguments, output, parsing
-from levelkit.errors import UsageError
 
 
 def command(
@@ -39,8 +38,6 @@ def command(
 
     by_names, mapped = parsing.names(by), parsing.columns(columns)
     made = [models.get(name) for name in parsing.names(models_)]
-    if scale not in ("raw", "range"):
-        raise UsageError(f"--scale {scale!r}: choose raw or range")
     for path in out:  # better now than after the work
         sheets.suffix_of(path, sheets.NO_LATEX)
     if plot is not None:

@@ -18,8 +18,8 @@ import pandas as pd
 import xarray as xr
 
 from levelkit.choices import Choices
-from levelkit.errors import DataError, UsageError
-from levelkit.inference import arvizdata, collapsed, exact, hierarchy, kernels, priors, sampling
+from levelkit.errors import UsageError
+from levelkit.inference import arvizdata, checks, collapsed, exact, hierarchy, kernels, priors, sampling
 from levelkit.inference.kernels import Array
 from levelkit.inference.likelihood import Likelihood, Units, distinct, group
 from levelkit.inference.pointwise import Observations
@@ -83,11 +83,13 @@ def posterior(
     >>> post.frame()[["parameter", "mean", "sd", "status"]].round(3).to_dict("records")[0]
     {'parameter': 'tau', 'mean': 1.601, 'sd': 0.197, 'status': 'ok'}
     """
-    columns = [by] if isinstance(by, str) else list(dict.fromkeys(by))
-    chosen, held, pooled = priors.chosen(model, prior), _fixed(model, fixed), _pooled(model, pool, fixed or {})
-    _check(scale, method, interval, draws, chains, warmup)
-    if not len(choices.cells):
-        raise DataError("there are no cells to fit", fix="look at choices.problems for what was set aside")
+    columns = checks.listed(by)
+    held = checks.fixed(model, fixed)
+    chosen, pooled = priors.chosen(model, prior), _pooled(model, pool, held)
+    checks.scale(scale)
+    checks.interval(interval)
+    _check(method, draws, chains, warmup)
+    checks.cells(choices)
     known = [*choices.groups, "game"]
     hierarchy.check_pool(model, pooled, known)
     more = [c for effects in pooled.values() for e in effects for c in e.split(":")]
@@ -153,32 +155,22 @@ def _beyond(model: Model, draws: Array) -> list[str]:
     ]
 
 
-def _fixed(model: Model, fixed: Mapping[str, float] | None) -> dict[str, float]:
-    from levelkit.inference.fit import check_fixed
-
-    return check_fixed(model, dict(fixed or {}))
-
-
 def _pooled(
     model: Model, pool: Sequence[str] | str | Mapping[str, Sequence[str] | str], fixed: Mapping[str, float]
 ) -> dict[str, tuple[str, ...]]:
     if not isinstance(pool, Mapping):
         names = [p.name for p in model.parameters if p.transform != "simplex" and p.name not in fixed]
         pool = dict.fromkeys(names, pool) if pool else {}
-    made = {k: (v,) if isinstance(v, str) else tuple(dict.fromkeys(v)) for k, v in pool.items()}
+    made = {k: tuple(checks.listed(v)) for k, v in pool.items()}
     for name in made:
         if name in fixed:
             raise UsageError(f"{name} is both fixed and pooled")
     return {k: v for k, v in made.items() if v}
 
 
-def _check(scale: str, method: str, interval: float, draws: int, chains: int, warmup: int) -> None:
-    if scale not in ("raw", "range"):
-        raise UsageError(f"scale = {scale!r}: choose raw or range")
+def _check(method: str, draws: int, chains: int, warmup: int) -> None:
     if method not in ("auto", "exact", "nuts"):
         raise UsageError(f"method = {method!r}: choose auto, exact or nuts")
-    if not 0 < interval < 1:
-        raise UsageError(f"interval = {interval!r}: give a probability between 0 and 1, such as 0.95")
     for name, value, least in (("draws", draws, 4), ("chains", chains, 1), ("warmup", warmup, 1)):
         if not (isinstance(value, int) and value >= least):
             raise UsageError(f"{name} = {value!r}: give a whole number of at least {least}")
@@ -358,14 +350,15 @@ def _choice_groups(
     told["game"] = ("observation", games[observations.row])
     told["player"] = ("observation", np.array(players, dtype=object))
     p = observations.probabilities(found.draws)
-    loglik = observations.loglik(p).reshape(chains, draws, -1)
+    rho = found.population["rho"].ravel() if found.population and "rho" in found.population else None
+    loglik = observations.loglik(p, rho).reshape(chains, draws, -1)
     entry = {"entry": np.arange(len(observations.counts)), "observation_of_entry": ("entry", observations.owner)}
     result = {
         "log_likelihood": xr.Dataset({"choices": (("chain", "draw", "observation"), loglik)}, {**base, **told}),
         "observed_data": xr.Dataset({"choices": (("entry",), observations.counts)}, entry),
     }
     if p.size <= _PREDICTIONS:
-        made = observations.replicate(p, np.random.default_rng([about["seed"], 1]))
+        made = observations.replicate(p, np.random.default_rng([about["seed"], 1]), rho)
         result["posterior_predictive"] = xr.Dataset(
             {"choices": (("chain", "draw", "entry"), made.reshape(chains, draws, -1))}, {**base, **entry}
         )

@@ -27,16 +27,16 @@ from levelkit.inference.kernels import Array, Index
 _SIZES = {1: (193,), 2: (49, 49)}
 _FINER = 4
 _SMALLEST = 1e-200
+_TOGETHER = 64  # units whose fine grids are held at once
 _RARE = 1e-3  # share of a bounded prior beyond each end of its grid, but for the room added there
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Units' likelihoods on a grid: nodes of each axis, and values (U, N_1, N_2) up to exp(top) (U,)."""
+    """Units' likelihoods on a grid: nodes of each axis, and values (U, N_1, N_2), each unit's up to a factor."""
 
     nodes: tuple[Array, ...]
     values: Array
-    top: Array
 
 
 def tables(posteriors: Posteriors) -> Tables:
@@ -44,16 +44,15 @@ def tables(posteriors: Posteriors) -> Tables:
     size = len(posteriors.axes)
     lines = tuple(_line(posteriors, a, n) for a, n in enumerate(_SIZES[size]))
     fine = tuple(np.linspace(line[0], line[-1], (len(line) - 1) * _FINER + 1) for line in lines)
-    values, tops = [], []
-    for unit in range(len(posteriors.likelihood.units)):
-        raw = posteriors.on_shared(np.array([unit]), fine)[0]
-        top = raw.max()
-        weight = np.exp(raw - top)
+    values = []
+    count = len(posteriors.likelihood.units)
+    for first in range(0, count, _TOGETHER):
+        raw = posteriors.on_shared(np.arange(first, min(first + _TOGETHER, count)), fine)
+        weight = np.exp(raw - raw.max(axis=(1, 2), keepdims=True))
         for axis in range(size):
-            weight = _hats(weight, axis)
+            weight = _hats(weight, axis + 1)
         values.append(weight)
-        tops.append(top)
-    return Tables(lines, np.array(values), np.array(tops))
+    return Tables(lines, np.concatenate(values))
 
 
 def _line(posteriors: Posteriors, a: int, n: int) -> Array:
@@ -95,7 +94,7 @@ def weights(nodes: Array, mean: jax.Array, sd: jax.Array) -> jax.Array:
 
 
 def log_marginals(made: Tables, weight: Sequence[jax.Array]) -> jax.Array:
-    """Log-likelihood of units given the population, (U,), without the constant `top`."""
+    """Log-likelihood of units given the population, (U,), each up to a constant."""
     if len(weight) == 1:
         total = jnp.sum(made.values[:, :, 0] * weight[0], axis=1)
     else:

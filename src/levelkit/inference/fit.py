@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from levelkit.choices import Choices
-from levelkit.errors import DataError, UsageError
-from levelkit.inference import joint, solved
+from levelkit.errors import UsageError
+from levelkit.inference import checks, joint, solved
 from levelkit.inference.intervals import drop
 from levelkit.inference.kernels import Index
 from levelkit.inference.likelihood import Likelihood, Units, distinct, group, take
@@ -54,20 +54,17 @@ def fit(
     >>> fits.frame()[["parameter", "estimate", "status"]].round(3).to_dict("records")
     [{'parameter': 'tau', 'estimate': 1.542, 'status': 'ok'}, {'parameter': 'gamma', 'estimate': 0.113, 'status': 'ok'}]
     """
-    by = _columns(by)
-    held = check_fixed(model, dict(fixed or {}))
+    by = checks.listed(by)
+    held = checks.fixed(model, fixed)
     free = [p.name for p in model.parameters if p.name not in held]
     shared = _check_vary(model, dict(vary or {}), by, held)
-    if scale not in ("raw", "range"):
-        raise UsageError(f"scale = {scale!r}: choose raw or range")
+    checks.scale(scale)
     if errors not in ("observed", "sandwich"):
         raise UsageError(f"errors = {errors!r}: choose observed or sandwich")
     if optimizer not in ("newton", "jaxopt"):
         raise UsageError(f"optimizer = {optimizer!r}: choose newton or jaxopt")
-    if not 0 < interval < 1:
-        raise UsageError(f"interval = {interval!r}: give a probability between 0 and 1, such as 0.95")
-    if not len(choices.cells):
-        raise DataError("there are no cells to fit", fix="look at choices.problems for what was set aside")
+    checks.interval(interval)
+    checks.cells(choices)
     options = Options(interval, intervals, errors, optimizer)
     simplex = any(p.transform == "simplex" for p in model.parameters if p.name in free)
     units = group(choices, by)
@@ -133,38 +130,19 @@ def loglik(choices: Choices, model: Model, params: Mapping[str, float], scale: s
     return float(max(values))
 
 
-def _columns(names: Sequence[str] | str) -> list[str]:
-    return [names] if isinstance(names, str) else list(dict.fromkeys(names))
-
-
-def check_fixed(model: Model, fixed: dict[str, float]) -> dict[str, float]:
-    """Values held fixed, checked. Raises UsageError for an unknown parameter or an impossible value."""
-    known = {p.name: p for p in model.parameters}
-    for name, value in fixed.items():
-        if name not in known:
-            raise UsageError(f"fixed names {name!r}; the parameters of {model.label} are {', '.join(known) or 'none'}")
-        p = known[name]
-        if not p.low <= float(value) <= p.limit:
-            raise UsageError(f"fixed {name} = {value:g} is outside [{p.low:g}, {p.limit:g}]")
-    shares = [n for n in fixed if known[n].transform == "simplex"]
-    if shares:
-        raise UsageError(f"fixed {shares[0]}: shares sum to one and cannot be held one by one")
-    return {name: float(value) for name, value in fixed.items()}
-
-
 def _check_vary(
     model: Model, vary: dict[str, Sequence[str] | str], by: list[str], fixed: dict[str, float]
 ) -> dict[str, list[str]]:
     names = [p.name for p in model.parameters]
     result = {}
-    for name, columns in vary.items():
+    for name, wanted in vary.items():
         if name not in names:
             raise UsageError(f"vary names {name!r}; the parameters of {model.label} are {', '.join(names) or 'none'}")
         if name in fixed:
             raise UsageError(f"{name} is both fixed and asked to vary")
         if model.parameters[names.index(name)].transform == "simplex":
             raise UsageError(f"vary {name}: shares cannot vary on their own; put the column into by")
-        more = [c for c in _columns(columns) if c not in by]
+        more = [c for c in checks.listed(wanted) if c not in by]
         if more:
             result[name] = more
     return result

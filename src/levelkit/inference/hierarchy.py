@@ -20,13 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import pandas as pd
-from jax.scipy.special import expit, gammaln, logit
+from jax.scipy.special import expit, logit
 from numpyro import distributions as dist
 
 from levelkit.errors import UsageError
 from levelkit.inference import collapsed, priors
-from levelkit.inference.kernels import FLOOR, Array, Index
-from levelkit.inference.pointwise import Observations, jax_probabilities
+from levelkit.inference.kernels import Array, Index
+from levelkit.inference.pointwise import Observations, choices_loglik, jax_probabilities
 from levelkit.models.base import Model, Parameter, Prior
 
 SPREAD = 0.7
@@ -125,8 +125,6 @@ def in_full(
     """
     probabilities = jax_probabilities(observations)
     units = len(reference)
-    counts, owner, size = jnp.asarray(observations.counts), jnp.asarray(observations.owner), len(observations)
-    totals = jax.ops.segment_sum(counts, owner, size)
 
     def sampled() -> None:
         full = {n: jnp.full(units, v) for n, v in fixed.items()}
@@ -140,14 +138,9 @@ def in_full(
             full[s.name] = numpyro.deterministic(s.name, value / reference if s.parameter.is_precision else value)
         full.update(_shares(model, shares))
         vector = [full[p.name] for p in model.parameters]
-        p = jnp.maximum(probabilities(jnp.stack(vector) if vector else jnp.zeros((0, units))), FLOOR)
-        if overdispersion:
-            rho = numpyro.sample("rho", _distribution(RHO))
-            weight, whole = p * (1 - rho) / rho, (1 - rho) / rho
-            each = jax.ops.segment_sum(gammaln(counts + weight) - gammaln(weight), owner, size)
-            loglik = each + gammaln(whole) - gammaln(whole + totals)
-        else:
-            loglik = jax.ops.segment_sum(counts * jnp.log(p), owner, size)
+        p = probabilities(jnp.stack(vector) if vector else jnp.zeros((0, units)))
+        rho = numpyro.sample("rho", _distribution(RHO)) if overdispersion else None
+        loglik = choices_loglik(p, observations.counts, observations.owner, len(observations), rho)
         numpyro.factor("likelihood", loglik.sum())
 
     return sampled

@@ -36,10 +36,6 @@ class Marginal:
         """The same for one unit, (S,)."""
         return _invert(self.z[unit], self.density[unit], self.cdf[unit], shares)
 
-    def expect(self, function: Callable[[Array], Array]) -> Array:
-        """Mean of a function of the coordinate, (m,)."""
-        return np.trapezoid(function(self.z) * self.density, self.z, axis=1)
-
     def shortest(self, mass: float, natural: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Ends (m,) of the interval that holds `mass` and is shortest in natural units, as natural values.
 

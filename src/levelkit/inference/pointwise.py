@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import gammaln
 
 from levelkit.inference.kernels import FLOOR, Array, Index
 from levelkit.inference.likelihood import Likelihood
 
+_LEAST = 1e-290  # of a Dirichlet weight
 _AT_ONCE = 20_000  # (row, draw) pairs whose predictions are held at once
 
 
@@ -87,20 +89,54 @@ class Observations:
             out[list(here)] = np.exp(log_p[self.column, self.row[self.owner]]).T
         return out
 
-    def loglik(self, probabilities: Array) -> Array:
-        """Log-likelihood of each observation, without the multinomial constant, from (S, E) -> (S, N)."""
-        parts = self.counts * np.log(np.maximum(probabilities, FLOOR))
-        return np.add.reduceat(parts, self.entry_start[:-1], axis=1) if len(self) else parts
+    def loglik(self, probabilities: Array, rho: Array | None = None) -> Array:
+        """Log-likelihood of each observation, without the multinomial constant, from (S, E) -> (S, N).
 
-    def replicate(self, probabilities: Array, rng: np.random.Generator) -> Array:
+        rho (S,): correlation of choices within an observation (Dirichlet-multinomial); None for independent choices.
+        """
+        if not len(self):
+            return probabilities
+        return np.asarray(_at_draws(probabilities, self.counts, self.owner, len(self), rho))
+
+    def replicate(self, probabilities: Array, rng: np.random.Generator, rho: Array | None = None) -> Array:
         """New counts with the observed totals, one set a draw, (S, E) -> (S, E) of whole numbers."""
         made = np.zeros(probabilities.shape, np.int32)
         for i in range(len(self)):
             s = slice(self.entry_start[i], self.entry_start[i + 1])
             p = np.maximum(probabilities[:, s], 0.0)
+            p = p / p.sum(axis=1, keepdims=True)
+            if rho is not None:
+                weight = rng.standard_gamma(np.maximum(p * ((1 - rho) / rho)[:, None], _LEAST))
+                total = weight.sum(axis=1, keepdims=True)
+                # all weights of a draw may underflow where rho is near one: then one action is all that is chosen
+                p = np.where(total > 0, weight / np.where(total > 0, total, 1.0), p == p.max(axis=1, keepdims=True))
+                p = p / p.sum(axis=1, keepdims=True)
             n = round(float(self.counts[s].sum()))
-            made[:, s] = rng.multinomial(n, p / p.sum(axis=1, keepdims=True))
+            made[:, s] = rng.multinomial(n, p)
         return made
+
+
+def choices_loglik(
+    probabilities: jax.Array, counts: Array, owner: Index, size: int, rho: jax.Array | None = None
+) -> jax.Array:
+    """Log-likelihood of each of `size` observations, without the multinomial constant, (E,) -> (size,).
+
+    rho: with None choices are independent; else those within an observation hang together: they are
+    Dirichlet-multinomial with intra-class correlation rho, that is with weights p (1 - rho) / rho.
+    """
+    p = jnp.maximum(probabilities, FLOOR)
+    if rho is None:
+        return jax.ops.segment_sum(counts * jnp.log(p), owner, size)
+    whole = (1 - rho) / rho
+    each = jax.ops.segment_sum(gammaln(counts + p * whole) - gammaln(p * whole), owner, size)
+    return each + gammaln(whole) - gammaln(whole + jax.ops.segment_sum(jnp.asarray(counts), owner, size))
+
+
+@partial(jax.jit, static_argnums=3)
+def _at_draws(probabilities: jax.Array, counts: Array, owner: Index, size: int, rho: jax.Array | None) -> jax.Array:
+    return jax.vmap(choices_loglik, in_axes=(0, None, None, None, None if rho is None else 0))(
+        probabilities, counts, owner, size, rho
+    )
 
 
 def jax_probabilities(observations: Observations) -> Callable[[jax.Array], jax.Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class Run:
     draws: int = 1000
     chains: int = 4
     warmup: int = 1000
-    accept: float = 0.9
+    accept: float = 0.95
     seed: int = 0
     checkpoint: Path | None = None
 
@@ -70,7 +70,7 @@ def sample(
     keys = jax.random.split(jax.random.PRNGKey(run.seed), run.chains)
     # needed also where a run is taken up: it prepares the kernel, for all chains side by side
     first = kernel.init(keys, run.warmup, None, (), {})
-    state = _resumed(run.checkpoint, key) or _State(key, 0, first, [], [])
+    state = _resumed(run.checkpoint, key, first) or _State(key, 0, first, [], [])
     natural = jax.jit(jax.vmap(jax.vmap(kernel.postprocess_fn((), {}))))
 
     def step(sampler: Any, _: Any) -> tuple[Any, Any]:
@@ -99,23 +99,41 @@ def _joined(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 
 def _keep(path: Path | None, state: _State) -> None:
+    """Write a run's state as plain arrays, in place of an earlier one."""
     if path is None:
         return
+    arrays: dict[str, Any] = {"key": np.array(state.key), "done": np.array(state.done)}
+    for number, leaf in enumerate(jax.tree.leaves(state.sampler)):
+        arrays[f"sampler {number}"] = np.asarray(leaf)
+    for what, pieces in (("draws", state.draws), ("told", state.told)):
+        arrays.update({f"{what} {name}": values for name, values in (_joined(pieces) if pieces else {}).items()})
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(pickle.dumps({**vars(state), "sampler": jax.device_get(state.sampler)}))
+    with temporary.open("wb") as file:
+        np.savez(file, **arrays)
     os.replace(temporary, path)
 
 
-def _resumed(path: Path | None, key: str) -> _State | None:
-    """The state kept in a file. Raises UsageError where it is something else or belongs to another run."""
+def _resumed(path: Path | None, key: str, first: Any) -> _State | None:
+    """The state kept in a file; `first` has the form of the sampler's state.
+
+    Raises UsageError where the file is something else or belongs to another run.
+    """
     if path is None or not path.exists():
         return None
     try:
-        state = _State(**pickle.loads(path.read_bytes()))
-    except Exception as error:
+        with np.load(path, allow_pickle=False) as kept:
+            arrays = dict(kept)
+        found, done = str(arrays["key"]), int(arrays["done"])
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path} is no checkpoint of levelkit; remove it or name another file") from error
-    if state.key != key:
+    if found != key:
         raise UsageError(
             f"{path} belongs to another run (data, model, priors, seed or draws differ); name another file"
         )
-    return state
+    leaves, form = jax.tree.flatten(first)
+    sampler = jax.tree.unflatten(form, [arrays[f"sampler {n}"] for n in range(len(leaves))])
+    draws, told = (
+        {k.removeprefix(f"{what} "): v for k, v in arrays.items() if k.startswith(f"{what} ")}
+        for what in ("draws", "told")
+    )
+    return _State(key, done, sampler, [draws] if draws else [], [told] if told else [])
