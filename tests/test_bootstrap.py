@@ -45,19 +45,16 @@ def test_replicates_are_fits_of_their_counts(fits):
             intervals=False,
             sensitivity=False,
         ).frame()
-        # a second optimum is looked for on a coarser grid here, so ok and multimodal may change places
-        plain = again["status"].replace("multimodal", "ok").to_numpy()
-        mine = np.array([lk.Status(int(s)).word for s in status[:, b]], dtype=object)
-        assert (plain == np.where(mine == "multimodal", "ok", mine)).all()
+        assert [lk.Status(int(s)).word for s in status[:, b]] == again["status"].tolist()
         told = again["status"] != "flat"
         assert estimate[told, b] == pytest.approx(again["estimate"][told].to_numpy(), rel=1e-5)
 
 
 def test_counts_keep_their_totals_and_the_seed_its_numbers(fits):
     rng = np.random.default_rng(0)
-    counts = resampling.multinomial(fits.rows, fits.rows.counts, 50, rng)
+    counts = resampling.multinomial(fits.rows, fits.rows.counts, 2000, rng)
     assert (counts.sum(axis=2) == fits.rows.counts.sum(axis=1)).all()
-    assert counts.mean(axis=0) == pytest.approx(fits.rows.counts, abs=3.5)
+    assert counts.mean(axis=0) == pytest.approx(fits.rows.counts, abs=0.4)  # five standard errors of a mean
     one, two, other = (lk.bootstrap(fits, 40, seed=s) for s in (1, 1, 2))
     assert np.array_equal(one.estimate, two.estimate, equal_nan=True)
     assert not np.array_equal(one.estimate, other.estimate, equal_nan=True)
@@ -103,7 +100,7 @@ def test_the_spread_is_the_sandwich_error():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"kind": "block"}, "choose from|unknown|kind"),
+        ({"kind": "block"}, "kind = 'block': choose multinomial, parametric or cluster"),
         ({"kind": "cluster"}, "goes with kind='cluster'"),
         ({"kind": "multinomial", "cluster": "session"}, "only with it"),
         ({"kind": "cluster", "cluster": "persona"}, "persona"),

@@ -26,6 +26,8 @@ _PEAKS = 3
 _BELOW = 1.0
 # Peaks of the grid farther than this (in logs) from the best optimum belong to another hill.
 _ELSEWHERE = 0.3
+# A point from which a Newton step promises more than this is on its way along a ridge, and no optimum.
+_STILL_RISING = 1e-4
 _STEPS = 12
 _CHUNK = 8192
 
@@ -87,7 +89,7 @@ def _chunk(
     first = order[np.searchsorted(here[order], np.arange(m))]
     x_best, top = x[:, first], value[first]
     x_best, top = optima.snap(grid, unit, x_best, top)
-    rivals = _rivals(grid, unit, read, x_best, top - fall)
+    rivals = _rivals(grid, unit, read, here, x, value, x_best, top - fall)
     edges = solved.at_ends(objective, x_best)[0]
     past = grid.beyond(unit, x_best)
     nothing = top <= uniform + solved.NOTHING
@@ -131,10 +133,37 @@ def _edge(grid: Grid, edge: tuple[Grid, Tables], unit: Index, best: Array) -> tu
     return here, full, value
 
 
-def _rivals(grid: Grid, unit: Index, read: Surfaces, best: Array, target: Array) -> Array:
-    """Whether the grid has another peak, elsewhere, that is no lower than `target`, (m,)."""
-    here, peak = np.nonzero(read.heights >= target[:, None])
-    x = grid.at(read.peaks[here, peak], grid.reference[unit[here]])
+def _rivals(
+    grid: Grid, unit: Index, read: Surfaces, here: Index, x: Array, value: Array, best: Array, target: Array
+) -> Array:
+    """Whether another optimum, elsewhere, is no lower than `target`, (m,).
+
+    Among the climbed points (here, x, value) first; where none is, the highest other peak of the grid is climbed too,
+    because on a slanted ridge a coarse grid has peaks that are none.
+    """
+    m = len(unit)
+    others = (value >= target[here]) & (_apart(x, best[:, here]) > _ELSEWHERE)
+    found = np.bincount(here[others], minlength=m) > 0
+    at, peak = np.nonzero((read.heights >= target[:, None]) & ~found[:, None])
+    start = grid.at(read.peaks[at, peak], grid.reference[unit[at]])
+    jumpy = optima.sharp(grid.objective, start)
+    away = (_apart(start, best[:, at]) > _ELSEWHERE) & ~(jumpy & np.isinf(start).any(axis=0))
+    at, start, jumpy = at[away], start[:, away], jumpy[away]
+    first = np.unique(at, return_index=True)[1]  # peaks come best first
+    at, start, jumpy = at[first], start[:, first], jumpy[first]
+    where, height = _climbed(grid, unit[at], start, grid.objective.value(unit[at], start), jumpy)
+    kept = (height >= target[at]) & (_apart(where, best[:, at]) > _ELSEWHERE)
+    lower, upper = grid.bounds(unit[at])
+    smooth = kept & ~jumpy
+    kept[smooth] &= (
+        optimize.promise(grid.objective, unit[at[smooth]], where[:, smooth], lower[:, smooth], upper[:, smooth])
+        < _STILL_RISING
+    )
+    found[at[kept]] = True
+    return found
+
+
+def _apart(x: Array, other: Array) -> Array:
+    """Largest distance in a coordinate, (m,); limits that are the same are no distance apart."""
     with np.errstate(invalid="ignore"):
-        gap = np.where(x == best[:, here], 0.0, np.abs(x - best[:, here])).max(axis=0)
-    return np.asarray(np.bincount(here[gap > _ELSEWHERE], minlength=len(unit)) > 0)
+        return np.asarray(np.where(x == other, 0.0, np.abs(x - other)).max(axis=0))

@@ -10,7 +10,7 @@ have been. For the audit of what was printed, apart from the general models.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,12 @@ def _search(start: tuple[float, float], payoffs: Sequence[Array], frequencies: S
     """One run of L-BFGS-B with scipy's own differences for derivatives."""
     from scipy.optimize import minimize
 
+    return minimize(_negative(payoffs, frequencies, arithmetic), start, method="L-BFGS-B", bounds=BOUNDS)
+
+
+def _negative(payoffs: Sequence[Array], frequencies: Sequence[Array], arithmetic: str) -> Callable[[Array], float]:
+    """What the search minimises: minus the sum over players of mean log-probabilities, at (tau, gamma)."""
+
     def negative(x: Array) -> float:
         if x[0] < 0:
             return _BELOW_ZERO
@@ -110,7 +116,7 @@ def _search(start: tuple[float, float], payoffs: Sequence[Array], frequencies: S
             value -= (seen * np.log(np.maximum(p, FLOOR))).sum()
         return float(value)
 
-    return minimize(negative, start, method="L-BFGS-B", bounds=BOUNDS)
+    return negative
 
 
 _TAU = np.concatenate([[0.0], np.linspace(0.05, np.sqrt(10.0), 90) ** 2])
@@ -118,12 +124,15 @@ _SHARP = np.geomspace(1e-2, 2e3, 40_000).reshape(50, -1)  # gamma times the larg
 _CLIMBED = 10
 
 
-def best_optima(payoffs: Sequence[Array], frequencies: Array) -> tuple[Array, Array]:
-    """tau and objective of the best optimum found of each row of frequencies (m, A_1 + A_2): a dense grid, and climbs.
+def best_optima(payoffs: Sequence[Array], frequencies: Array) -> tuple[Array, Array, Array]:
+    """tau, gamma and objective of the best optimum found of each row of frequencies (m, A_1 + A_2).
 
-    The chain of responses turns over faster and faster as gamma grows, so the objective has ever narrower peaks; a
-    still finer grid may find a better one.
+    A dense grid, climbs from its best nodes, and a climb without derivatives from the best of these. The chain of
+    responses turns over faster and faster as gamma grows, so the objective has ever narrower peaks; a still finer grid
+    may find a better one.
     """
+    from scipy.optimize import minimize
+
     spread = max(float(np.ptp(m)) for m in payoffs) or 1.0
     share = np.stack([weights(t) for t in _TAU])
     m, width = frequencies.shape
@@ -132,14 +141,18 @@ def best_optima(payoffs: Sequence[Array], frequencies: Array) -> tuple[Array, Ar
         table = np.concatenate([np.tensordot(share, levels(p, gamma), axes=(1, 0)) for p in payoffs], axis=1)
         surface = frequencies @ np.log(np.maximum(table, FLOOR)).transpose(1, 0, 2).reshape(width, -1)
         nodes[:, s], heights[:, s] = surface.argmax(axis=1), surface.max(axis=1)
-    tau, value = np.empty(m), np.full(m, -np.inf)
+    tau, gamma_at, value = np.empty(m), np.empty(m), np.full(m, -np.inf)
     first = len(payoffs[0])
     for i, row in enumerate(frequencies):
         for s in np.argsort(-heights[i])[:_CLIMBED]:
             place, within = divmod(int(nodes[i, s]), _SHARP.shape[1])
             start = float(_TAU[place]), float(_SHARP[s, within] / spread)
             run = _search(start, payoffs, (row[:first], row[first:]), ARITHMETICS[0])
-            found = max([(heights[i, s], start[0]), (-run.fun, run.x[0])])
+            found = max([(heights[i, s], *start), (-run.fun, *run.x)])
             if found[0] > value[i]:
-                value[i], tau[i] = found
-    return tau, value
+                value[i], tau[i], gamma_at[i] = found
+        negative = _negative(payoffs, (row[:first], row[first:]), ARITHMETICS[0])
+        last = minimize(negative, (tau[i], gamma_at[i]), method="Nelder-Mead", bounds=((0.0, 10.0), BOUNDS[1]))
+        if -last.fun > value[i]:
+            value[i], (tau[i], gamma_at[i]) = -last.fun, last.x
+    return tau, gamma_at, value

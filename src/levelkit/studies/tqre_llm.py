@@ -48,8 +48,8 @@ def competitive(progress: Callable[[int, int], None] | None = None) -> pd.DataFr
     """The competitive columns of both tables, one row per cell with counts.
 
     table, model, cot, game, printed, published (tau under the published convention), rest (mean log-likelihood there),
-    attained (the arithmetic in which the printed value comes out, or "not attained"), best_tau and best (the same
-    objective's global optimum), verdict (of the resting point), estimate, low, high, status (proper), n.
+    attained (the arithmetic in which the printed value comes out, or "not attained"), best_tau, best_gamma, best (the
+    best optimum found of the same objective), verdict (of the resting point), estimate, low, high, status (proper), n.
     """
     choices = shipped_choices("llm_competitive")
     cells = choices.cells.merge(printed(), on=["model", "cot", "game"], how="left", validate="one_to_one")
@@ -67,7 +67,9 @@ def competitive(progress: Callable[[int, int], None] | None = None) -> pd.DataFr
         if progress is not None:
             progress(i + 1, len(choices))
     cells["published"], cells["rest"], cells["attained"] = [r.tau for r in rest], [r.loglik for r in rest], how
-    cells["best_tau"], cells["best"] = _global(choices)
+    found = _global(choices)
+    rested = np.array([[r.tau, r.gamma, r.loglik] for r in rest]).T
+    cells["best_tau"], cells["best_gamma"], cells["best"] = np.where(rested[2] > found[2], rested, found)
     uniform = np.array([uniform_loglik(choices.game_of(i)) for i in range(len(choices))])
     cells["verdict"] = np.select(
         [cells["rest"] - uniform < _NOTHING, cells["best"] > cells["rest"] + _BETTER],
@@ -81,15 +83,15 @@ def competitive(progress: Callable[[int, int], None] | None = None) -> pd.DataFr
     return cells
 
 
-def _global(choices: Choices) -> tuple[Array, Array]:
-    """tau and mean log-likelihood of the published objective's best optimum, found on its whole surface."""
-    tau, value = np.empty(len(choices)), np.empty(len(choices))
+def _global(choices: Choices) -> Array:
+    """tau, gamma and mean log-likelihood (3, C) of the published objective's best optimum, found on its surface."""
+    best = np.empty((3, len(choices)))
     names = choices.cells["game"].to_numpy(dtype=object)
     for name, game in choices.games.items():
         at = np.flatnonzero(names == name)
         rows = np.stack([np.concatenate([released(c) for c in choices.counts_for(int(i))]) for i in at])
-        tau[at], value[at] = best_optima(matrices(game), rows)
-    return tau, value
+        best[:, at] = best_optima(matrices(game), rows)
+    return best
 
 
 def _competitive_part(name: str, table: int, cells: pd.DataFrame) -> Part:
