@@ -295,7 +295,80 @@ class TestPooling:
             lk.posterior(made, TQRE, **options)
 
 
-def test_more_parameters_and_overdispersion_are_sampled():
+class TestCovariates:
+    def test_slopes_are_recovered(self):
+        rng = np.random.default_rng(8)
+        game, size = lk.game("competitive_base"), 40
+        age, old = rng.uniform(20, 70, size).round(), rng.integers(0, 2, size)
+        tau = np.exp(0.8 + 0.02 * (age - age.mean()) - 0.6 * old)
+        counts = [
+            np.concatenate(
+                [
+                    rng.multinomial(60, np.asarray(p) / np.sum(p))
+                    for p in TQRE.predict(game, tau=t, gamma=4 / game.payoff_range).values()
+                ]
+            )
+            for t in tau
+        ]
+        frame = pd.DataFrame({"who": [f"p{i}" for i in range(size)], "age": age, "old": old, "game": game.name})
+        made = lk.Choices.from_counts(frame, np.array(counts, float), {game.name: game})
+        post = lk.posterior(
+            made,
+            TQRE,
+            by="who",
+            covariates={"tau": "age + old"},
+            fixed={"gamma": 4 / game.payoff_range},
+            draws=400,
+            warmup=400,
+        )
+        slopes = post.effects().query("variable == 'tau_beta'").set_index("value")
+        for name, truth in (("age", 0.02), ("old", -0.6)):
+            assert abs(slopes.loc[name, "mean"] - truth) < 3 * slopes.loc[name, "sd"]
+            assert slopes.loc[name, "sd"] < 0.3 * abs(truth) + 0.1
+        assert "Covariates: tau by age + old" in post.summary()
+        assert "tau_beta" in post.summary()
+
+    @pytest.mark.parametrize(
+        ("formulas", "words"),
+        [
+            ({"lam": "x"}, "covariates name 'lam'"),
+            ({"tau": "height"}, "'height' is not defined"),
+            ({"tau": "1"}, "no column that differs"),
+            ({"tau": "x + y"}, "combinations of others"),
+            ({"tau": "x +"}, "covariates 'x \\+'"),
+        ],
+    )
+    def test_bad_formulas(self, formulas, words):
+        game = lk.game("competitive_base")
+        frame = pd.DataFrame({"x": [1, 2, 3], "y": [2, 4, 6], "game": game.name})
+        made = lk.Choices.from_counts(frame, np.ones((3, 6)), {game.name: game})
+        with pytest.raises(lk.UsageError, match=words):
+            lk.posterior(made, TQRE, by=["x", "y"], covariates=formulas)
+
+
+class TestPriorPredictive:
+    def test_probabilities_are_the_models(self):
+        game = lk.game("competitive_base")
+        made = lk.prior_predictive(TQRE, game, draws=50, seed=3)
+        row = made.params.iloc[7]
+        want = TQRE.predict(game, tau=row["tau"], gamma=row["gamma"] / game.payoff_range)
+        assert made.probabilities[game.name][7] == pytest.approx(np.concatenate(list(want.values())), abs=1e-12)
+        assert made.counts[game.name].sum(axis=1).tolist() == [60] * 50
+        tau = lk.prior_predictive(TQRE, game, draws=20_000).params["tau"]
+        assert np.log(tau).mean() == pytest.approx(0.4, abs=0.02)
+
+    def test_shares_fixed_values_and_the_figure(self, tmp_path):
+        games = [lk.game("competitive_base"), lk.game("stag_hunt_base")]
+        made = lk.prior_predictive(lk.QuantalLevelK(levels=2), games, fixed={"lam": 2.0}, draws=40)
+        assert (made.params["lam"] == 2.0).all()
+        assert made.params.filter(like="share").sum(axis=1).to_numpy() == pytest.approx(np.ones(40))
+        assert len(made.frame()) == 6 + 4
+        made.plot().savefig(tmp_path / "x.png")
+        with pytest.raises(lk.UsageError, match="positive whole numbers"):
+            lk.prior_predictive(TQRE, games, draws=0)
+
+
+def test_more_parameters_are_sampled():
     made = cells({"a": [[9, 15, 6], [4, 8, 18]]}, "competitive_base")
     post = lk.posterior(made, lk.QuantalLevelK(levels=2), draws=100, warmup=150, chains=2)
     frame = post.frame()

@@ -26,6 +26,7 @@ _WHERE = {
     "posterior": "levelkit.inference.bayes",
     "Posterior": "levelkit.inference.posteriors",
     "read_posterior": "levelkit.inference.posteriors",
+    "prior_predictive": "levelkit.inference.prior_predictive",
     "compare": "levelkit.inference.compare",
     "Comparison": "levelkit.inference.compare",
     "bootstrap": "levelkit.inference.bootstrap",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from levelkit.inference.empirical import empirical_payoffs
     from levelkit.inference.fit import fit
     from levelkit.inference.posteriors import Posterior, read_posterior
+    from levelkit.inference.prior_predictive import prior_predictive
     from levelkit.inference.results import Fits
     from levelkit.inference.status import Status
     from levelkit.models import (

@@ -22,6 +22,9 @@ def command(
         Texts,
         typer.Option(help="Pool partially over columns: model,game, or tau=model,gamma=game.", show_default=False),
     ] = [],  # noqa: B006
+    covariates: Annotated[
+        Texts, typer.Option(help="Covariates of a parameter, such as 'tau=age + gender'.", show_default=False)
+    ] = [],  # noqa: B006
     prior: Annotated[Texts, typer.Option(help="A prior, such as 'tau=lognormal(0.4, 0.7)'.", show_default=False)] = [],  # noqa: B006
     fix: arguments.Fix = [],  # noqa: B006
     scale: arguments.Scale = "raw",
@@ -60,6 +63,7 @@ def command(
     made, by_names, pooled = models.get(model, **parsing.values(set_)), parsing.names(by), parsing.pool(pool)
     fixed, level, mapped = parsing.numbers(fix, "--fix", "tau=1.5"), parsing.level(interval), parsing.columns(columns)
     beliefs = parsing.pairs(prior, "--prior", "'tau=lognormal(0.4, 0.7)'")
+    linked = parsing.pairs(covariates, "--covariates", "'tau=age + gender'")
     for path in [*out, *([plot] if plot is not None else [])]:  # better now than after the work
         (plots.suffix_of if path is plot else report.suffix_of)(path)
         output.need_folder(path)
@@ -69,12 +73,13 @@ def command(
 
     table = read_choices(choices, games, columns=mapped, strict=strict)
     output.show_problems(table.problems)
-    with output.progress("Sampling" if pooled or method == "nuts" else "Integrating") as told:
+    with output.progress("Sampling" if pooled or linked or method == "nuts" else "Integrating") as told:
         post = posterior(
             table,
             made,
             by_names,
             pool=pooled,
+            covariates=dict(linked),
             prior=dict(beliefs),
             fixed=fixed,
             scale=scale,

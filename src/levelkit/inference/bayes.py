@@ -20,10 +20,12 @@ import xarray as xr
 from levelkit.choices import Choices
 from levelkit.errors import UsageError
 from levelkit.inference import arvizdata, checks, collapsed, exact, hierarchy, kernels, priors, sampling
+from levelkit.inference.covariates import check as check_covariates
+from levelkit.inference.covariates import columns_of, design
 from levelkit.inference.kernels import Array
 from levelkit.inference.likelihood import Likelihood, Units, distinct, group
 from levelkit.inference.pointwise import Observations
-from levelkit.inference.posteriors import FLAT, SHIFT, Posterior
+from levelkit.inference.posteriors import FLAT, SHIFT, Posterior, shortest
 from levelkit.inference.solved import Progress
 from levelkit.inference.surfaces import largest_ranges
 from levelkit.models.base import Model, Prior
@@ -53,6 +55,7 @@ def posterior(
     by: Sequence[str] | str = (),
     *,
     pool: Sequence[str] | str | Mapping[str, Sequence[str] | str] = (),
+    covariates: Mapping[str, str] | None = None,
     prior: Mapping[str, Prior | str] | None = None,
     fixed: Mapping[str, float] | None = None,
     scale: str = "raw",
@@ -71,7 +74,9 @@ def posterior(
 
     by: columns whose values get parameters of their own. pool: columns over which parameters are partially pooled: all
     of them, or by parameter, {"tau": ["model", "game"]}; several columns are crossed, "model:game" is one effect of
-    their combinations. prior: by parameter, such as {"tau": "lognormal(0.4, 0.7)"}; precisions are per payoff range.
+    their combinations. covariates: by parameter, a formula over columns for its logarithm (logit where it is bounded),
+    such as {"tau": "age + gender"}; pool the parameter as well where units differ by more than their covariates.
+    prior: by parameter, such as {"tau": "lognormal(0.4, 0.7)"}; precisions are per payoff range.
     method: "exact" (quadrature), "nuts", or "auto". overdispersion: choices within a cell may hang together
     (Dirichlet-multinomial). draws: of each chain. interval: mass of the highest-density intervals. tolerance: for exact
     posteriors, by how much the log evidence may be off. checkpoint: a file from which an interrupted run goes on.
@@ -91,29 +96,43 @@ def posterior(
     _check(method, draws, chains, warmup)
     checks.cells(choices)
     known = [*choices.groups, "game"]
+    formulas = dict(covariates or {})
     hierarchy.check_pool(model, pooled, known)
+    check_covariates(model, formulas, held)
     more = [c for effects in pooled.values() for e in effects for c in e.split(":")]
-    units = group(choices, list(dict.fromkeys([*columns, *more])))
+    units = group(choices, list(dict.fromkeys([*columns, *more, *columns_of(formulas, known)])))
+    designs = {name: design(formula, units.keys) for name, formula in formulas.items()}
     free = [p for p in model.parameters if p.name not in held]
     small = len(free) <= 2 and not any(p.transform == "simplex" for p in free) and not overdispersion
-    if method == "exact" and (pooled or not small):
-        raise UsageError("exact posteriors are for at most two parameters, without pooling or over-dispersion")
+    linked = bool(pooled or designs)
+    if method == "exact" and (linked or not small):
+        raise UsageError(
+            "exact posteriors are for at most two parameters, without pooling, covariates, over-dispersion"
+        )
     variant = model.variants(units.games)[0]
-    if small and free and not pooled and method != "nuts":
+    if small and free and not linked and method != "nuts":
         found = _exact(variant, units, chosen, held, scale, draws * chains, interval, seed, tolerance, progress)
     elif not free and not overdispersion:
         raise UsageError(f"{model.label} has no free parameter here; there is nothing to estimate")
     else:
         run = sampling.Run(draws, chains, warmup, seed=seed, checkpoint=Path(checkpoint) if checkpoint else None)
+        structures = [
+            hierarchy.structure(p, chosen[p.name], units.keys, columns, pooled.get(p.name, ()), designs.get(p.name))
+            for p in free
+            if p.transform != "simplex"
+        ]
+        identity = f"{choices.games} {pooled} {formulas}"
         found = _sampled(
-            variant, units, columns, chosen, held, pooled, scale, run, overdispersion, small and bool(pooled), progress
-        )
+            variant, units, columns, chosen, held, structures, scale, run, overdispersion, small and linked, identity,
+            progress,
+        )  # fmt: skip
     about: dict[str, Any] = {
         "model": model.name,
         "label": model.label,
         "options": model.options(),
         "by": columns,
         "pool": {k: list(v) for k, v in pooled.items()},
+        "covariates": formulas,
         "columns": list(units.keys.columns),
         "parameters": [p.name for p in free] + (["mean_level"] if _has_levels(model) else []),
         "priors": priors.described(model, chosen, held),
@@ -125,7 +144,7 @@ def posterior(
         "chains": chains,
         "draws": draws,
         "divergences": int(found.statistics["diverging"].sum()) if found.statistics else 0,
-        "notes": _notes(model, units, variant),
+        "notes": _notes(model, units, variant) + _shared_note(found),
     }
     about["notes"] += _beyond(model, found.draws)
     return _assembled(model, variant, units, found, chosen, held, scale, about)
@@ -139,6 +158,17 @@ def _notes(model: Model, units: Units, variant: Model) -> list[str]:
     if len(model.variants(units.games)) == 1:
         return []
     return ["where several equilibria share one precision, the first along the branch is meant"]
+
+
+def _shared_note(found: _Found) -> list[str]:
+    """What integrating cells out does to parameters that units share."""
+    names = [s.name for s in found.structures if s.deviation is None and not s.alone]
+    if not names or found.method == "nuts":
+        return []
+    return [
+        f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} shared by units, or set by covariates, up to "
+        f"{hierarchy.SHARED:.0%} (in logs), which is the spread that integrating units out needs"
+    ]
 
 
 def _beyond(model: Model, draws: Array) -> list[str]:
@@ -202,20 +232,17 @@ def _sampled(
     by: Sequence[str],
     chosen: Mapping[str, Prior],
     held: Mapping[str, float],
-    pooled: Mapping[str, Sequence[str]],
+    structures: Sequence[hierarchy.Structure],
     scale: str,
     run: sampling.Run,
     overdispersion: bool,
     integrate: bool,
+    identity: str,
     progress: Progress | None,
 ) -> _Found:
     likelihood = Likelihood(model, units, scale)
-    structures = [
-        hierarchy.structure(p, chosen[p.name], units.keys, by, pooled.get(p.name, ()))
-        for p in model.parameters
-        if p.name not in held and p.transform != "simplex"
-    ]
-    identity = f"{model} {dict(held)} {scale} {chosen} {by} {pooled} {overdispersion} {units.counts.tobytes()!r}"
+    identity += f" {model} {dict(held)} {scale} {chosen} {by} {overdispersion} {units.keys.to_csv()}"
+    identity += repr(units.counts.tobytes())
     if integrate:
         bound = exact.Posteriors.of(likelihood, chosen, held)
         tables = collapsed.tables(bound)
@@ -319,6 +346,8 @@ def _with_population(data: xr.Dataset, found: _Found) -> xr.Dataset:
     labels: dict[str, tuple[str, tuple[str, ...]]] = {}
     for s in found.structures:
         labels[f"{s.name}_typical"] = (f"{s.name}_group", s.groups)
+        if s.design is not None:
+            labels[f"{s.name}_beta"] = (f"{s.name}_term", s.design.terms)
         for e in s.effects:
             labels[f"{s.name}_{e.name}"] = (f"{e.name}_value", e.labels)
     for name, values in (found.population or {}).items():
@@ -427,14 +456,3 @@ def _estimates(
         made["evidence"], made["evidence_error"] = ("unit", found.exact.evidence), ("unit", found.exact.error)
     made.attrs["columns"] = json.dumps(list(frame))
     return made
-
-
-def shortest(values: Array, mass: float) -> tuple[Array, Array]:
-    """Ends of the shortest interval that holds a share `mass` of each row's draws, (U,) each."""
-    ordered = np.sort(values, axis=1)
-    size = ordered.shape[1]
-    inside = min(int(np.ceil(mass * size)), size - 1)
-    width = ordered[:, inside:] - ordered[:, : size - inside]
-    at = width.argmin(axis=1)
-    rows = np.arange(len(values))
-    return ordered[rows, at], ordered[rows, at + inside]

@@ -25,6 +25,7 @@ from numpyro import distributions as dist
 
 from levelkit.errors import UsageError
 from levelkit.inference import collapsed, priors
+from levelkit.inference.covariates import Design
 from levelkit.inference.kernels import Array, Index
 from levelkit.inference.pointwise import Observations, choices_loglik, jax_probabilities
 from levelkit.models.base import Model, Parameter, Prior
@@ -32,7 +33,7 @@ from levelkit.models.base import Model, Parameter, Prior
 SPREAD = 0.7
 """Scale of the half-normal prior of every standard deviation of effects, in logs (or logits)."""
 SLOPE = 1.0
-"""Standard deviation of the normal prior of a covariate's slope."""
+"""Standard deviation of the normal prior of a covariate's slope, per standard deviation (or step) of the covariate."""
 RHO = Prior("beta", (1.0, 9.0))
 """Prior of the correlation of choices within an observation, where over-dispersion is asked for."""
 
@@ -68,8 +69,7 @@ class Structure:
     """How one parameter differs between units.
 
     group (U,): which typical value each unit has; groups: their labels. effects: pooled columns. deviation: the name
-    under which the spread of units' own deviations goes, None for a parameter that is not pooled. design (U, D):
-    covariates, terms: their names.
+    under which the spread of units' own deviations goes, None for a parameter that is not pooled. design: covariates.
     """
 
     parameter: Parameter
@@ -78,8 +78,7 @@ class Structure:
     groups: tuple[str, ...]
     effects: tuple[Effect, ...] = ()
     deviation: str | None = None
-    design: Array | None = None
-    terms: tuple[str, ...] = ()
+    design: Design | None = None
 
     @property
     def name(self) -> str:
@@ -89,7 +88,7 @@ class Structure:
     @property
     def alone(self) -> bool:
         """Whether every unit has a value of its own, and nothing is pooled: the prior is all there is."""
-        return self.deviation is None and len(self.groups) == len(self.group) and not self.terms
+        return self.deviation is None and len(self.groups) == len(self.group) and self.design is None
 
 
 def effect(keys: pd.DataFrame, name: str) -> Effect:
@@ -99,15 +98,23 @@ def effect(keys: pd.DataFrame, name: str) -> Effect:
 
 
 def structure(
-    parameter: Parameter, prior: Prior, keys: pd.DataFrame, by: Sequence[str], pooled: Sequence[str]
+    parameter: Parameter,
+    prior: Prior,
+    keys: pd.DataFrame,
+    by: Sequence[str],
+    pooled: Sequence[str],
+    design: Design | None = None,
 ) -> Structure:
-    """How a parameter differs between the units named by `keys`, given the columns over which it is pooled."""
-    own = [c for c in by if not any(c in p.split(":") for p in pooled)]
+    """How a parameter differs between the units named by `keys`, given the columns over which it is pooled.
+
+    With covariates there is one typical value: what else it should differ by belongs into the formula.
+    """
+    own = [] if design is not None else [c for c in by if not any(c in p.split(":") for p in pooled)]
     typical = effect(keys, ":".join(own)) if own else Effect("", np.zeros(len(keys), int), ("",))
     effects = [effect(keys, name) for name in pooled]
     deviation = next((e.name for e in effects if e.tells_all), "cell" if pooled else None)
     kept = tuple(e for e in effects if not e.tells_all)
-    return Structure(parameter, prior, typical.code, typical.labels, kept, deviation)
+    return Structure(parameter, prior, typical.code, typical.labels, kept, deviation, design)
 
 
 def in_full(
@@ -184,9 +191,10 @@ def location(s: Structure) -> jax.Array:
     with numpyro.plate(f"{s.name}_groups", len(s.groups)):
         typical = numpyro.sample(f"{s.name}_typical", _distribution(s.prior))
     eta = _coordinate(s.prior, typical)[s.group]
-    if s.terms:
-        with numpyro.plate(f"{s.name}_terms", len(s.terms)):
-            eta = eta + jnp.asarray(s.design) @ numpyro.sample(f"{s.name}_beta", dist.Normal(0.0, SLOPE))
+    if s.design is not None:
+        with numpyro.plate(f"{s.name}_terms", len(s.design.terms)):
+            z = numpyro.sample(f"{s.name}_z_beta", dist.Normal(0.0, SLOPE))
+        eta = eta + jnp.asarray(s.design.values) @ numpyro.deterministic(f"{s.name}_beta", z / s.design.divisor)
     for e in s.effects:
         sd = numpyro.sample(f"{s.name}_sd_{e.name}", dist.HalfNormal(SPREAD))
         with numpyro.plate(f"{s.name}_{e.name}_values", len(e.labels)):

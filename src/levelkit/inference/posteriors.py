@@ -53,6 +53,29 @@ class Posterior(arvizdata.Base):  # type: ignore[misc]
         columns = json.loads(data.attrs["columns"])
         return pd.DataFrame({c: data[f"estimate_{c}"].to_numpy() for c in columns})
 
+    def effects(self) -> pd.DataFrame:
+        """What was sampled of the population: typical values, standard deviations, effects and slopes of covariates.
+
+        variable, value (which group, effect or term), mean, sd, low, high, rhat, ess_bulk. Standard deviations, effects
+        and slopes are in logs (logits for parameters bounded on both sides). Empty where nothing is pooled.
+        """
+        data, about = arvizdata.group(self, "posterior"), self.about
+        names = [str(v) for v in data.data_vars if v not in about["parameters"]]
+        if not names:
+            return pd.DataFrame(columns=["variable", "value", "mean", "sd", "low", "high", "rhat", "ess_bulk"])
+        told = arvizdata.diagnostics(data[names])
+        parts = []
+        for name in names:
+            values = data[name]
+            draws = values.to_numpy().reshape(values.shape[0] * values.shape[1], -1).T
+            labels = values[values.dims[2]].to_numpy() if values.ndim > 2 else [""]
+            low, high = shortest(draws, about["interval"])
+            block = {"variable": name, "value": [str(v) for v in labels], "mean": draws.mean(axis=1)}
+            block |= {"sd": draws.std(axis=1, ddof=1), "low": low, "high": high}
+            block |= {k: np.atleast_1d(told[k][name].to_numpy()) for k in ("rhat", "ess_bulk")}
+            parts.append(pd.DataFrame(block))
+        return pd.concat(parts, ignore_index=True)
+
     def evidence(self) -> pd.DataFrame:
         """Log marginal likelihood of each unit (nats, without the multinomial constant) and its numerical error.
 
@@ -159,6 +182,17 @@ class Posterior(arvizdata.Base):  # type: ignore[misc]
         finally:
             temporary.unlink(missing_ok=True)
         return target
+
+
+def shortest(values: Array, mass: float) -> tuple[Array, Array]:
+    """Ends of the shortest interval that holds a share `mass` of each row's draws, (U,) each."""
+    ordered = np.sort(values, axis=1)
+    size = ordered.shape[1]
+    inside = min(int(np.ceil(mass * size)), size - 1)
+    width = ordered[:, inside:] - ordered[:, : size - inside]
+    at = width.argmin(axis=1)
+    rows = np.arange(len(values))
+    return ordered[rows, at], ordered[rows, at + inside]
 
 
 def read_posterior(path: str | Path) -> Posterior:

@@ -31,6 +31,36 @@ def sheet(post: Posterior, most: int | None = _MOST) -> sheets.Sheet:
     return sheets.Sheet(title, heads, cells, notes(post, most), left=len(about["columns"]) + 1)
 
 
+def population(post: Posterior, most: int | None = _MOST) -> sheets.Sheet | None:
+    """What was learnt of the population as a table; None where nothing is pooled."""
+    frame = post.effects()
+    if not len(frame):
+        return None
+    heads = ["of the population", "value", "mean", "sd", f"{100 * post.about['interval']:g}% interval", "rhat", "ess"]
+    number = words.number
+    cells = [
+        [
+            row["variable"],
+            words.plain(row["value"]),
+            number(row["mean"]),
+            number(row["sd"]),
+            f"[{number(row['low'])}, {number(row['high'])}]",
+            f"{row['rhat']:.3f}",
+            words.count(round(row["ess_bulk"])),
+        ]
+        for row in frame.iloc[:most].to_dict("records")
+    ]
+    told = ["typical: in natural units, precisions per payoff range; sd, effects and beta (slopes): in logs."]
+    if most is not None and len(frame) > most:
+        told.append(f"{len(frame) - most:,} more rows are not shown; effects() holds all.")
+    return sheets.Sheet("The population that units come from", heads, cells, told, left=2)
+
+
+def _all(post: Posterior, most: int | None) -> list[sheets.Sheet]:
+    of_population = population(post, most)
+    return [sheet(post, most), *([of_population] if of_population is not None else [])]
+
+
 def _row(columns: list[str], row: dict[Any, Any], exact: bool) -> list[str]:
     number = words.number
     told = [*(words.plain(str(row[c])) for c in columns), row["parameter"]]
@@ -52,6 +82,11 @@ def notes(post: Posterior, most: int | None = None) -> list[str]:
     if about["pool"]:
         shared = "; ".join(f"{name} over {', '.join(columns)}" for name, columns in about["pool"].items())
         told.append(f"Partially pooled: {shared}. Standard deviations of effects are in logs.")
+    if about["covariates"]:
+        linked = "; ".join(f"{name} by {formula}" for name, formula in about["covariates"].items())
+        told.append(
+            f"Covariates: {linked}. Slopes: normal(0, 1) a priori per standard deviation (or step) of a covariate."
+        )
     if about["overdispersion"]:
         told.append("Choices within a cell may hang together (Dirichlet-multinomial): rho is their correlation.")
     if most is not None and len(frame) > most:
@@ -77,13 +112,14 @@ def notes(post: Posterior, most: int | None = None) -> list[str]:
 
 def text(post: Posterior) -> str:
     """The estimates as text."""
-    return sheet(post).text()
+    return sheets.shown(_all(post, _MOST), "text")
 
 
 def record(post: Posterior) -> dict[str, Any]:
     """The posterior's estimates as nested plain data for JSON."""
     body = {"levelkit": words.version(), **post.about, "statuses": {**STATUSES, "ok": "", "flat_below": FLAT}}
-    body |= {"estimates": records.rows(post.frame()), "not_told": notes(post)}
+    body |= {"estimates": records.rows(post.frame()), "population": records.rows(post.effects())}
+    body["not_told"] = notes(post)
     if post.about["method"] == "exact":
         body["evidence"] = records.rows(post.evidence())
     return body
@@ -93,9 +129,7 @@ def write(post: Posterior, path: str | Path) -> Path:
     """Write netCDF (.nc, everything) or the estimates (.csv, .tsv, .json, .parquet, .md, .tex, .txt)."""
     if Path(path).suffix.lower() == ".nc":
         return post.save(path)
-    return sheets.write(
-        path, post.frame(), lambda format: sheets.shown([sheet(post, None)], format), lambda: record(post)
-    )
+    return sheets.write(path, post.frame(), lambda format: sheets.shown(_all(post, None), format), lambda: record(post))
 
 
 def suffix_of(path: str | Path) -> str:
