@@ -45,7 +45,7 @@ def figure(made: PriorPredictive) -> Figure:
             axes.tick_params(labelbottom=True)
         drawn.suptitle(
             f"{made.model.label} before any choice is seen (dot: mean; bars: half and 95%)\n"
-            + st.clear("; ".join(made.described)),
+            + "; ".join(map(st.clear, made.described)),
             x=0.01,
             ha="left",
             fontsize=9,
