@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import levelkit as lk
 from levelkit.models import branches
 
 SHAPES = ((2, 2), (3, 3), (2, 4), (5, 5), (2, 2, 2), (3, 3, 3))
+FIXTURES = Path(__file__).parent / "fixtures"
 LAMS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -94,6 +96,23 @@ def test_two_hundred_random_games_are_equilibria(shape):
                 break
             p = np.split(frame.loc[k, labels].to_numpy(float), np.cumsum(shape)[:-1])
             assert residual(game, lam, p) < 1e-9
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_two_hundred_random_games_against_pygambit(shape):
+    body = json.loads((FIXTURES / "qre_pygambit_random.json").read_text())
+    rows = [r for r in body["games"] if tuple(r["shape"]) == shape]
+    tables = []
+    for row in rows:
+        rng = np.random.default_rng([body["seed"], *shape, row["number"]])
+        tables.append(tuple(rng.uniform(0, 1, shape).round(4) for _ in shape))
+    games = [lk.Game.normal_form(f"g{i}", t) for i, t in enumerate(tables)]
+    branches.prepare(games)
+    assert len(games) >= 33
+    for game, own, row in zip(games, tables, rows, strict=True):
+        lams = np.array(body["lams_per_range"]) / max(np.ptp(t) for t in own)
+        mine = lk.LogitQRE().branch(game, lams).iloc[:, 1:].to_numpy()
+        assert np.abs(mine - row["probabilities"]).max() < 1e-7
 
 
 def golden(shared):

@@ -366,12 +366,18 @@ def smooth_frame(game: Game, points: int = 300) -> pd.DataFrame:
     inside = (own["lam"] * spread >= 0.03) & (own["lam"] * spread <= 1e4)
     if turns(game):
         return own[inside].reset_index(drop=True)
-    lams = np.geomspace(0.03, 1e4, points)
-    payoffs = normalised(tuple(p[..., None] for p in game.payoffs), spread)
-    shares = np.asarray(_read_play(payoffs, prepare([game]), lams, game.shape))
+    return frame_at(game, np.geomspace(0.03, 1e4, points) / spread)
+
+
+def frame_at(game: Game, lams: np.ndarray, crossing: int = 0) -> pd.DataFrame:
+    """Every action's probability at given lams per payoff unit, on one crossing of the principal branch."""
     import pandas as pd
 
-    return pd.DataFrame({"lam": lams / spread} | dict(zip(own.columns[3:], shares, strict=True)))
+    spread = game.payoff_range or 1.0
+    payoffs = normalised(tuple(p[..., None] for p in game.payoffs), spread)
+    branch = prepare([game])._replace(crossing=np.full(1, crossing))
+    shares = np.asarray(_read_play(payoffs, branch, lams * spread, game.shape))
+    return pd.DataFrame({"lam": lams} | dict(zip(_labels(game), shares, strict=True)))
 
 
 def frame(game: Game) -> pd.DataFrame:
@@ -382,8 +388,11 @@ def frame(game: Game) -> pd.DataFrame:
     probabilities = np.concatenate([np.asarray(p) for p in play(jnp.asarray(branch.y.T), sizes)])
     back = np.concatenate([[0], np.cumsum(branch.lam_slope[1:] * branch.lam_slope[:-1] < 0)])
     columns: dict[str, Any] = {"lam": branch.lam / (game.payoff_range or 1.0), "arclength": branch.arc, "turns": back}
-    labels = [f"{p}: {a}" for p, actions in zip(game.players, game.actions, strict=True) for a in actions]
-    return pd.DataFrame(columns | dict(zip(labels, probabilities, strict=True)))
+    return pd.DataFrame(columns | dict(zip(_labels(game), probabilities, strict=True)))
+
+
+def _labels(game: Game) -> list[str]:
+    return [f"{p}: {a}" for p, actions in zip(game.players, game.actions, strict=True) for a in actions]
 
 
 @partial(jax.jit, static_argnames="sizes")

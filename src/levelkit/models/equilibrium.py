@@ -92,11 +92,21 @@ class LogitQRE(Model):
         found = branches.from_frequencies(game, counts, above)
         return None if found is None else ({"lam": found[0]}, found[1])
 
-    def branch(self, game: Game) -> pd.DataFrame:
+    def branch(self, game: Game, lam: Sequence[float] | None = None) -> pd.DataFrame:
         """The principal branch of one game, from uniform play to its limit: lam (per payoff unit), arclength, turns
         (how often lam has turned back before), and a column "player: action" for every action's probability.
+
+        With `lam`, the probabilities at these precisions instead (at the model's crossing where the branch turns).
+
+        Raises:
+            UsageError: `lam` is negative or not a number.
         """
-        return branches.frame(game)
+        if lam is None:
+            return branches.frame(game)
+        lams = np.atleast_1d(np.asarray(lam, float))
+        if lams.ndim != 1 or not np.all(lams >= 0):
+            raise UsageError(f"lam = {lam!r}: give precisions per payoff unit, from 0 up")
+        return branches.frame_at(game, lams, self.crossing or 0)
 
     def plot(self, game: Game) -> Figure:
         """The branch as a figure: every action's probability against lam; bifurcations are dotted."""
