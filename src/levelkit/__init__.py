@@ -31,6 +31,8 @@ _WHERE = {
     "Comparison": "levelkit.inference.compare",
     "bootstrap": "levelkit.inference.bootstrap",
     "Bootstrap": "levelkit.inference.bootstrap",
+    "regress": "levelkit.inference.regress",
+    "Regression": "levelkit.inference.regress",
     "restrictiveness": "levelkit.inference.compare",
     "empirical_payoffs": "levelkit.inference.empirical",
     "Fits": "levelkit.inference.results",
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from levelkit.inference.fit import fit
     from levelkit.inference.posteriors import Posterior, read_posterior
     from levelkit.inference.prior_predictive import prior_predictive
+    from levelkit.inference.regress import Regression, regress
     from levelkit.inference.results import Fits
     from levelkit.inference.status import Status
     from levelkit.models import (

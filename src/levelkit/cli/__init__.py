@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from levelkit.cli import bootstrap, compare, demo, depth, fit, games, observer, posterior, reproduce
+from levelkit.cli import bootstrap, compare, demo, depth, fit, games, observer, posterior, regress, reproduce
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
 
@@ -34,6 +34,7 @@ app.command("fit")(fit.command)
 app.command("bootstrap")(bootstrap.command)
 app.command("compare")(compare.command)
 app.command("posterior")(posterior.command)
+app.command("regress")(regress.command)
 app.command("reproduce")(reproduce.command)
 app.add_typer(depth.app)
 app.add_typer(observer.app)
