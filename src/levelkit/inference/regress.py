@@ -188,8 +188,9 @@ def regress(
     be had). adjust: by which p stars go: none, holm or bh.
 
     Estimates that are not determined (status flat) or infinite are left out of two steps and counted; flat="keep"
-    takes the flat ones as they were printed. Where most of a column is flat its stars are refused unless `force`. The bootstrap draws whole units again (or whole clusters of them);
-    where `cluster` is a column of the choices that lies inside the units, it draws clusters and repeats both steps.
+    takes the flat ones as they were printed. Where most of a column is flat its stars are refused unless `force`. The
+    bootstrap draws whole units again (or whole clusters of them); where `cluster` is a column of the choices that lies
+    inside the units, it draws clusters and repeats both steps.
 
     Raises UsageError for unknown columns, parameters and options, DataError where the tables cannot be joined.
 

@@ -156,6 +156,10 @@ def _run(request: Request) -> list[Part]:
             from levelkit.studies import tqre_llm_inversion
 
             parts.append(tqre_llm_inversion.part(request.progress))
+        elif name in ("table4", "table5"):
+            from levelkit.studies import tqre_llm_personas
+
+            parts += tqre_llm_personas.parts(request, int(name[-1]))
     return parts
 
 
@@ -165,6 +169,8 @@ STUDY = Study(
     parts={
         "table2": "competitive games without chain of thought, from released choices",
         "table3": "the same with chain of thought",
+        "table4": "regressions on persona features (needs --released: the authors' files)",
+        "table5": "the same with chain of thought (needs --released)",
         "inversion": "2x2, Bayesian and signaling games: which counts could have given the printed tau",
     },
     default=("table2", "table3"),
