@@ -241,7 +241,7 @@ def _notes(models: pd.DataFrame, table: pd.DataFrame, filed: bool) -> list[str]:
         notes.append(
             f"{row['model']}: the file has N = {row['filed_n']:.0f} for {row['of']} personas. Its coefficients and "
             f"errors come out to within {max(gap):.4f} when the last {row['filed_n'] - row['of']:.0f} taus stand in "
-            "the data a second time with all features zero, as if these were personas of the reference group. That, and "
+            "the data a second time with all features zero, as if of personas of the reference group. That, and "
             "not more data, is what makes the constant look so well known; entering whole rows twice does not give "
             "these errors."
         )
