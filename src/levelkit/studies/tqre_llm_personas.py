@@ -115,7 +115,7 @@ def coefficients(
         table = table.merge(frame[["released", "feature", name, f"{name}_se", f"{name}_stars"]], how="left")
     filed = folder / "reg.csv"
     if cot == 0 and filed.is_file():
-        order = sorted(set(taus["model"]) - set(_NOT_IN_FILE))
+        order = sorted(set(table["released"]) - set(_NOT_IN_FILE))
         file = released_regressions(filed)
         file["released"] = [order[i - 1] for i in file["column"]]
         count = file[file["feature"] == "N"].set_index("released")["coef"]
@@ -139,6 +139,8 @@ def _again(table: pd.DataFrame, taus: pd.DataFrame, features: pd.DataFrame) -> A
         extra = int(part["filed_n"].iloc[0] - len(x)) if np.isfinite(part["filed_n"].iloc[0]) else 0
         if extra <= 0:
             continue
+        if released not in set(taus["model"]):
+            continue
         y = taus[taus["model"] == released].sort_values("persona")["estimate"].to_numpy(float)
         bare = np.zeros((extra, x.shape[1]))
         bare[:, 0] = 1
@@ -161,6 +163,8 @@ def agreement(table: pd.DataFrame, ours: Regression, honest: Regression) -> pd.D
     rows = []
     for (model, released), part in table.groupby(["model", "released"], sort=False):
         name = str(released)
+        if name not in by_name:  # a folder with some of the models only
+            continue
         rows.append({"model": model, "released": name} | _one(part, by_name[name], proper.get(name)))
     return pd.DataFrame(rows)
 
