@@ -45,7 +45,9 @@ def main() -> None:
     parser.add_argument("--plays", type=int, default=15)
     options = parser.parse_args()
     game, formula = lk.game(options.game), "tau ~ " + " + ".join(f"x{k}" for k in range(FEATURES))
-    print(f"{options.game}, {options.plays} plays a role, {PERSONAS} personas, {options.sets} data sets for each effect")
+    print(
+        f"{options.game}, {options.plays} plays a role, {PERSONAS} personas, {options.sets} data sets for each effect"
+    )
     print(f"{'effect':>6}  {'method':<10}{'false':>7}{'power':>7}{'told':>7}{'covered':>9}{'left out':>10}")
     for effect in EFFECTS:
         frames, lost = [], []

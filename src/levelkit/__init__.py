@@ -31,6 +31,7 @@ _WHERE = {
     "Comparison": "levelkit.inference.compare",
     "bootstrap": "levelkit.inference.bootstrap",
     "Bootstrap": "levelkit.inference.bootstrap",
+    "equality": "levelkit.inference.equality",
     "regress": "levelkit.inference.regress",
     "Regression": "levelkit.inference.regress",
     "restrictiveness": "levelkit.inference.compare",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from levelkit.inference.compare import Comparison, compare, restrictiveness
     from levelkit.inference.design import identification, level_play
     from levelkit.inference.empirical import empirical_payoffs
+    from levelkit.inference.equality import equality
     from levelkit.inference.fit import fit
     from levelkit.inference.posteriors import Posterior, read_posterior
     from levelkit.inference.prior_predictive import prior_predictive
