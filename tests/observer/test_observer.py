@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -55,14 +54,14 @@ class TestTheory:
             moves = obs.simulate(*pair, rounds=400, matches=2000, seed=1)
             result = obs.results(moves)
             seen = [(result == r).mean() for r in (1, 0, -1)]
-            assert seen == pytest.approx(obs.outcome(*pair), abs=0.04), pair
+            # X and Y wander for long before they settle, so a match of 400 rounds is still on its way
+            assert seen == pytest.approx(obs.outcome(*pair), abs=0.02 if pair in ("XY", "XX") else 0.004), pair
 
     def test_classes_of_equal_outcomes(self, rps):
         frame = obs.outcome_classes()
         want = rps["outcome_equivalence"]
-        sizes = frame.groupby("class").size() if "class" in frame else None
-        if sizes is not None:
-            assert (len(sizes), sizes.max()) == (want["n_classes"], want["largest"])
+        assert (len(frame), frame["size"].max()) == (want["n_classes"], want["largest"])
+        assert frame["size"].sum() == 361
         for pair, twins in want["classes_of"].items():
             assert {t.replace("-", "") for t in obs.twins_by_outcomes(pair)} | {pair} == set(twins)
 
@@ -196,15 +195,16 @@ class TestTests:
         reactive = obs.audit(watched(["DY"] * 3, rounds=200))
         drawn = obs.audit(watched(["DY"] * 3, rounds=200, engine="released_iid"))
         told = [set(a.players.query("kind == 'reactive'")["behaviour"]) for a in (reactive, drawn)]
-        assert told[0] != told[1]
-        assert any("react" in line for line in drawn.findings)
+        assert told == [{"reacts"}, {"does not react"}]
+        assert drawn.findings[0].startswith("In 3 of 3 matches the reactive players do not react")
+        assert not any("react" in line for line in reactive.findings)
 
 
 def test_a_log_goes_round(tmp_path):
     log = watched(["HC", "NG"], rounds=30)
     path = obs.write_log(log, tmp_path / "log.jsonl")
     again = obs.read_log(path)
-    assert not again.problems.text() or not again.has_errors
+    assert not again.has_errors
     pd.testing.assert_frame_equal(obs.score_matches(again), obs.score_matches(log))
     assert obs.write_log(again, tmp_path / "two.jsonl").read_bytes() == path.read_bytes()
 
@@ -242,11 +242,12 @@ def test_the_command_line(tmp_path, capsys):
             pytest.fail(f"{call}: {said.err}")
         assert code == 0, said.err
         assert said.out
-    assert main(["observer", "score", str(tmp_path / "none.jsonl")]) in (1, 2)
+    assert main(["observer", "score", str(tmp_path / "none.jsonl")]) == 1
+    assert "no such file" in capsys.readouterr().err
     assert main(["observer", "ceiling", "Q-A"]) == 2
 
 
 def test_seeds_give_the_same_again():
-    for one, two in pairwise([obs.simulate("H", "Y", rounds=20, matches=3, seed=s) for s in (1, 1, 2)][:2]):
-        assert (one == two).all()
-    assert (obs.simulate("H", "Y", seed=1) != obs.simulate("H", "Y", seed=2)).any()
+    one, again, other = (obs.simulate("H", "Y", rounds=20, matches=3, seed=s) for s in (1, 1, 2))
+    assert (one == again).all()
+    assert (one != other).any()
