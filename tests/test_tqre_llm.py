@@ -19,6 +19,9 @@ BETTER_EXISTS = {
     ("DeepSeek-R1-Distill-Qwen-14B", 0, "competitive_base"),
     ("Gemini-2.0", 0, "competitive_high_stake"),
 }
+# Whether this search ends where theirs did hangs on the last digit of the library's arithmetic: it does with some
+# versions of numpy and processors, and not with others.
+TURNS_ON_A_DIGIT = {("QwQ-32B", 1, "competitive_high_stake")}
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +58,8 @@ def test_printed_values_and_verdicts_agree_with_an_independent_audit(cells, shar
     assert len(both) == len(cells) == 93
     both = both[both["printed"].notna()]
     assert len(both) == 90
-    attained = both["attained"] == published_tqre.ARITHMETICS[0]
-    assert attained.sum() == 89
+    missed = both[both["attained"] != published_tqre.ARITHMETICS[0]]
+    assert {tuple(k) for k in missed[KEYS].to_numpy()} <= TURNS_ON_A_DIGIT
     words = {"global": "global optimum", "local": "local optimum", "uniform": "not determined"}
     differ = both[both["verdict"] != both["verdict_audit"].map(words)]
     assert {tuple(k) for k in differ[KEYS].to_numpy()} == BETTER_EXISTS
@@ -71,7 +74,8 @@ def test_the_command_line_prints_both_tables(capsys, monkeypatch, cells):
     out = " ".join(capsys.readouterr().out.split())
     assert "Table 2, competitive games" in out
     assert "Table 3, competitive games" in out
-    assert "comes out only with Poisson weights by" in out or "is not attained" in out
+    missed = int((cells["printed"].notna() & (cells["attained"] != published_tqre.ARITHMETICS[0])).sum())
+    assert out.count("comes out only with Poisson weights by") + out.count("is not attained") == missed <= 1
 
 
 def test_unknown_parts_are_named(capsys):
