@@ -7,9 +7,7 @@ by the general estimator, where a persona whose choices tell nothing has no tau.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -69,11 +67,10 @@ def published_taus(folder: Path, cot: int, progress: Progress | None = None) -> 
     rows = [tuple(r) for r in (table.iloc[:, 3:].to_numpy(float) / 100).tolist()]
     different = list(dict.fromkeys(rows))
     found: dict[tuple[float, ...], tuple[float, float]] = {}
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for row, answer in zip(different, pool.map(_published, different, chunksize=20), strict=True):
-            found[row] = answer
-            if progress is not None:
-                progress(len(found), len(different))
+    for row in different:
+        found[row] = _published(row)
+        if progress is not None:
+            progress(len(found), len(different))
     made = table[["model", "persona"]].copy()
     made["persona"] = made["persona"].astype(int)
     made["parameter"] = "tau"
