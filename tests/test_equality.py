@@ -96,11 +96,18 @@ def test_pairs_within_clusters_are_exchanged():
     assert inside == again
 
 
-def test_humans_differ_from_a_model():
-    llm = lk.shipped_choices("llm_competitive")
-    table = lk.equality(llm.filter(model="GPT-4o"), "cot", by="game", replicates=999)
-    assert list(table["game"]) == list(dict.fromkeys(table["game"]))
-    assert ((table["p"] > 0) & (table["p"] <= 1)).all()
+def test_a_model_whose_play_turns_round_with_chain_of_thought():
+    """Claude 3 Opus, 15 plays a role: 3/5/7 and 0/6/9 without, 15/0/0 and 8/7/0 with chain of thought."""
+    llm = lk.shipped_choices("llm_competitive").filter(model="Claude-3-Opus", game="competitive_base")
+    found = lk.equality(llm, "cot", replicates=999)
+    assert found["p"].tolist() == [0.001], "no permutation is as extreme"
+    assert (found["n_a"].item(), found["n_b"].item()) == (30, 30)
+
+
+def test_cells_without_a_group_are_refused():
+    choices = made([{"who": "a"}, {"who": None}], np.ones((2, 6)))
+    with pytest.raises(lk.DataError, match="1 cells have no 'who'"):
+        lk.equality(choices, "who")
 
 
 @pytest.mark.parametrize(

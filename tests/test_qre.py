@@ -115,6 +115,17 @@ def test_two_hundred_random_games_against_pygambit(shape):
         assert np.abs(mine - row["probabilities"]).max() < 1e-7
 
 
+def test_branch_at_given_precisions():
+    game = random_games(1, (3, 3), 5)[0]
+    frame = lk.LogitQRE().branch(game, [0.0, 2.0, np.inf])
+    assert frame.iloc[0, 1:].to_numpy() == pytest.approx(np.full(6, 1 / 3))
+    p = np.split(frame.iloc[1, 1:].to_numpy(float), [3])
+    assert residual(game, 2.0, p) < 1e-9
+    assert frame.iloc[2, 1:].to_numpy() == pytest.approx(np.concatenate(list(lk.LogitQRE().limit(game).values())))
+    with pytest.raises(lk.UsageError, match="from 0 up"):
+        lk.LogitQRE().branch(game, [-1.0])
+
+
 def golden(shared):
     return json.loads((shared / "golden" / "qre_pygambit.json").read_text())
 

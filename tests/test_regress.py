@@ -158,6 +158,9 @@ def test_clusters_inside_units_repeat_both_steps():
     made = lk.regress(fits, "tau ~ female", features, methods="bootstrap", cluster="session", replicates=150)
     column = made.columns[0].by_method["bootstrap"]
     assert any("both steps" in note for note in column.notes)
+    said = lk.regress(fits, "tau ~ female", features, methods="ols", errors="cluster", cluster="session")
+    assert said.errors == "HC3", "never called clustered when it is not"
+    assert any("lies inside the units" in note for note in said.notes)
     assert np.isfinite(column.se).all()
     assert (column.se > 0).all()
 

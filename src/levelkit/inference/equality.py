@@ -8,6 +8,7 @@ choices of one cluster are alike and exchanging them singly rejects far too ofte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -65,6 +66,9 @@ def equality(
     if cluster is None and (np.abs(choices.counts - np.rint(choices.counts)) > 1e-9).any():
         raise DataError("some counts are fractional, and permuting needs whole choices", fix="name a cluster column")
     cells = choices.cells
+    if cells[column].isna().any():
+        lost = int(cells[column].isna().sum())
+        raise DataError(f"{lost} cells have no {column!r}", fix="drop them (choices.filter), or name their group")
     codes = (
         cells.groupby(strata_by, sort=False, dropna=False).ngroup().to_numpy()
         if strata_by
@@ -90,14 +94,19 @@ def equality(
     return pd.DataFrame(rows)
 
 
+@dataclass(frozen=True, eq=False)
 class _Stratum:
     """Counts of exchangeable pieces (P, W) with the group of each (P,), and the roles' slices of the W columns.
 
-    A piece is a choice or a cluster's part in one group; `whole` (P,): its cluster, -1 for single choices.
+    A piece is a choice or a cluster's part in one group; `whole` (P,): its cluster, -1 where `single` choices are
+    exchanged.
     """
 
-    def __init__(self, pieces: Array, group: Index, whole: Index, roles: list[slice], single: bool) -> None:
-        self.pieces, self.group, self.whole, self.roles, self.single = pieces, group, whole, roles, single
+    pieces: Array
+    group: Index
+    whole: Index
+    roles: list[slice]
+    single: bool
 
     @staticmethod
     def of(choices: Choices, at: Index, group: Index, cluster: str | None) -> _Stratum:

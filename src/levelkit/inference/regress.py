@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from levelkit.errors import DataError, UsageError
+from levelkit.inference import checks, covariates
 from levelkit.inference import secondstep as second
 from levelkit.inference.bootstrap import bootstrap
 from levelkit.inference.kernels import Array, Index
@@ -198,7 +199,7 @@ def regress(
     >>> fits = lk.fit(lk.shipped_choices("rpc2009"), lk.PoissonCH(), by=["game"])
     >>> games = pd.DataFrame({"game": fits.units.keys["game"], "long": [len(g) > 7 for g in fits.units.keys["game"]]})
     >>> lk.regress(fits, "tau ~ long", games, methods="ols").frame()[["term", "n"]].to_dict("records")
-    [{'term': 'Intercept', 'n': 17}, {'term': 'long[T.True]', 'n': 17}]
+    [{'term': 'Intercept', 'n': 14}, {'term': 'long[T.True]', 'n': 14}]
     """
     asked = _check(methods, errors, cluster, adjust, flat, level, replicates)
     fits = estimates if isinstance(estimates, Fits) else None
@@ -218,7 +219,7 @@ def regress(
     if data is None and len(split) == len(keys):
         raise UsageError("the formula names no column of the fits; give a table of features as data")
     x, terms, features = _design(right, table, [*keys, *(data.columns if data is not None else [])])
-    groups = _groups(table, cluster, fits, asked)
+    groups = _groups(table, cluster, fits)
     replicated = None
     if "bootstrap" in asked and groups is None and fits is not None and cluster is not None:
         replicated = bootstrap(fits, replicates, "cluster", cluster, seed, progress=progress)
@@ -234,6 +235,12 @@ def regress(
         columns.append(work.column(name, part, x[mine], None if groups is None else groups[mine], asked, drawn))
         if progress is not None:
             progress(number + 1, codes.max() + 1)
+    if errors == "cluster" and groups is None:
+        errors = "HC3"
+        notes.append(
+            f"{cluster} lies inside the units, whose estimates have no clusters: errors are HC3, and only the "
+            f"bootstrap draws {cluster} again"
+        )
     how = {"nonrobust": "classical", "cluster": f"clustered by {cluster}"}.get(errors, errors)
     return Regression(
         formula, parameter, how, cluster or "", adjust, level, tuple(terms), features, tuple(columns), tuple(notes)
@@ -249,7 +256,7 @@ def _check(
     level: float,
     replicates: int,
 ) -> tuple[str, ...]:
-    asked = METHODS if methods is None else tuple([methods] if isinstance(methods, str) else methods)
+    asked = METHODS if methods is None else tuple(checks.listed(methods))
     for value, known, option in [(m, METHODS, "methods") for m in asked] + [
         (errors, ERRORS, "errors"),
         (adjust, ADJUST, "adjust"),
@@ -259,8 +266,7 @@ def _check(
             raise UsageError(f"{option} = {value!r}: choose from {', '.join(known)}")
     if errors == "cluster" and cluster is None:
         raise UsageError("errors='cluster' needs the column whose values are the clusters: cluster='persona'")
-    if not 0 < level < 1:
-        raise UsageError(f"level = {level!r}: give a probability between 0 and 1, such as 0.95")
+    checks.interval(level)
     if replicates < 100 and "bootstrap" in asked:
         raise UsageError(f"replicates = {replicates}: intervals need 100 at least")
     return asked
@@ -345,7 +351,7 @@ def _design(right: str, table: pd.DataFrame, known: Sequence[str]) -> tuple[Arra
     """The design (N, D) of the right side with missing rows as missing, names of its columns, and places by term."""
     import patsy
 
-    names = [c for c in known if re.search(rf"(?<![\w.]){re.escape(str(c))}(?!\w)", right)]
+    names = covariates.columns_of({"": right}, [str(c) for c in known])
     whole = table[names].notna().all(axis=1).to_numpy() if names else np.ones(len(table), bool)
     if not whole.any():
         raise DataError(f"every row lacks one of {', '.join(names)}", where="the table of features")
@@ -362,7 +368,7 @@ def _design(right: str, table: pd.DataFrame, known: Sequence[str]) -> tuple[Arra
     return x, [str(c) for c in matrix.columns], places
 
 
-def _groups(table: pd.DataFrame, cluster: str | None, fits: Fits | None, asked: tuple[str, ...]) -> Index | None:
+def _groups(table: pd.DataFrame, cluster: str | None, fits: Fits | None) -> Index | None:
     """Cluster of each row; each row its own where none is named, None where clusters lie inside the units."""
     if cluster is None:
         return np.arange(len(table))

@@ -226,9 +226,9 @@ def _notes(models: pd.DataFrame, table: pd.DataFrame, filed: bool) -> list[str]:
     notes = [
         "off print, off file: differences of coefficients from the printed table"
         + (" and from the authors' regression file." if filed else "; there is no regression file."),
-        f"flat: personas whose best fit is within {NOTHING:g} nats a play of uniform play, so that tau is where the "
-        "search stopped; proper: not determined by the general estimator (interval over the whole range). A table of "
-        "such taus is a table of optimiser noise.",
+        f"flat: personas whose best fit is within {NOTHING:g} nats of uniform play for a pair of plays, so that tau "
+        "is where the search stopped; proper: not determined by the general estimator (interval over the whole range). "
+        "A table of such taus is a table of optimiser noise.",
         "stars: coefficients with one at least as printed / ours the same way / proper with HC3 errors, refused where "
         "most taus are flat.",
     ]
