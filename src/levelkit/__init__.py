@@ -40,6 +40,7 @@ _WHERE = {
     "Status": "levelkit.inference.status",
     "identification": "levelkit.inference.design",
     "level_play": "levelkit.inference.design",
+    "play_by_level": "levelkit.inference.design",
     "Model": "levelkit.models",
     "Parameter": "levelkit.models",
     "TQRE": "levelkit.models",
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from levelkit.inference.bayes import posterior
     from levelkit.inference.bootstrap import Bootstrap, bootstrap
     from levelkit.inference.compare import Comparison, compare, restrictiveness
-    from levelkit.inference.design import identification, level_play
+    from levelkit.inference.design import identification, level_play, play_by_level
     from levelkit.inference.empirical import empirical_payoffs
     from levelkit.inference.equality import equality
     from levelkit.inference.fit import fit

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
+from levelkit.cli import app as app_page
 from levelkit.cli import bootstrap, compare, demo, depth, fit, games, observer, posterior, regress, reproduce
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
@@ -36,6 +37,7 @@ app.command("compare")(compare.command)
 app.command("posterior")(posterior.command)
 app.command("regress")(regress.command)
 app.command("reproduce")(reproduce.command)
+app.command("app")(app_page.command)
 app.add_typer(depth.app)
 app.add_typer(observer.app)
 

@@ -13,7 +13,7 @@ from levelkit.inference import kernels
 from levelkit.inference.kernels import Array, Stack
 from levelkit.inference.objective import from_coordinate, slope, to_coordinate
 from levelkit.models.base import Model
-from levelkit.models.levels import TQRE
+from levelkit.models.levels import TQRE, LevelModel
 from levelkit.solve import best_responses
 
 
@@ -32,6 +32,33 @@ def level_play(game: Game, levels: int = 5, belief: str = "step", tau: float = 1
         average = [m + share / mass * (p - m) for m, p in zip(average, below, strict=True)]
         plays.append(below)
     return {player: np.stack([p[i] for p in plays]) for i, player in enumerate(game.players)}
+
+
+@dataclass(frozen=True, eq=False)
+class LevelPlay:
+    """A population of levels and how each chooses. shares: (K + 1,) of levels 0..K. plays: {player: (K + 1, A_i)}."""
+
+    shares: Array
+    plays: dict[str, Array]
+
+    @property
+    def overall(self) -> dict[str, Array]:
+        """Choice probabilities of the population, {player: (A_i,)}."""
+        return {player: self.shares @ play for player, play in self.plays.items()}
+
+
+def play_by_level(game: Game, model: LevelModel, **params: float) -> LevelPlay:
+    """How each level of a fitted or imagined population chooses, trembles included.
+
+    Raises UsageError for unknown, missing or impossible parameters.
+
+    >>> import levelkit as lk
+    >>> made = lk.play_by_level(lk.game("sw10"), lk.TQRE(levels=2), tau=1.5, gamma=0.05)
+    >>> made.plays["player 1"].round(2).tolist()
+    [[0.33, 0.33, 0.33], [0.33, 0.21, 0.46], [0.35, 0.21, 0.44]]
+    """
+    shares, plays = kernels.plays(model, game, model.check(params))
+    return LevelPlay(shares, dict(zip(game.players, plays, strict=True)))
 
 
 def _even(game: Game, i: int, best: frozenset[str]) -> Array:

@@ -24,6 +24,7 @@ from levelkit.models.base import GameArrays, Model
 
 if TYPE_CHECKING:
     from levelkit.games import Game
+    from levelkit.models.levels import LevelModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Index = np.ndarray[Any, np.dtype[Any]]
@@ -166,6 +167,17 @@ def predict(model: Model, game: Game, params: dict[str, float]) -> tuple[Array, 
     vector = np.array([[params[p.name]] for p in model.parameters]).reshape(len(model.parameters), 1)
     joint = _run(_kernel(model.core, "probabilities"), stack, np.zeros(1, int), (vector,))[0][:, 0]
     return tuple(joint[s] for s in game.slices)
+
+
+def plays(model: LevelModel, game: Game, params: dict[str, float]) -> tuple[Array, tuple[Array, ...]]:
+    """Shares of levels 0..K, (K + 1,), and what each of them chooses in one game, (K + 1, A_i) per agent."""
+    shares, joint = _plays_kernel(model)(Stack.of([game], model).arrays, {k: np.array([v]) for k, v in params.items()})
+    return np.array(shares)[:, 0], tuple(np.array(p)[..., 0] for p in joint)
+
+
+@lru_cache(maxsize=64)
+def _plays_kernel(model: LevelModel) -> Callable[..., Any]:
+    return jax.jit(lambda games, params: (model.shares(params), model.plays(games, params)))
 
 
 def mean_levels(model: Model, params: dict[str, Array]) -> Array:

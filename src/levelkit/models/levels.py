@@ -102,12 +102,30 @@ class LevelModel(Model):
 
     def probabilities(self, game: GameArrays, params: Params) -> tuple[jax.Array, ...]:
         """Mixture over levels 0..K of their responses to what they believe."""
+        return self._climb(game, params, keep=False)[0]
+
+    def plays(self, game: GameArrays, params: Params) -> tuple[jax.Array, ...]:
+        """What each level 0..K chooses, its trembles included: one (K + 1, A_i, *batch) array per agent."""
+        shown = self._climb(game, params, keep=True)[1]
+        return tuple(
+            jnp.concatenate([jnp.broadcast_to(p, (p.shape[0], *s.shape[2:]))[None], s])
+            for p, s in zip(game.level0, shown, strict=True)
+        )
+
+    def shares(self, params: Params) -> jax.Array:
+        """Shares f_k of levels 0..K in the population, (K + 1, *batch)."""
+        weights = self.weights(params)
+        left = jnp.cumprod(1 - weights[:0:-1], axis=0)[::-1]  # what levels above k leave
+        return weights * jnp.concatenate([left, jnp.ones_like(weights[:1])])
+
+    def _climb(self, game: GameArrays, params: Params, keep: bool) -> tuple[tuple[jax.Array, ...], Any]:
+        """The mixture over all levels and, on request, what levels 1..K choose."""
         weights = self.weights(params)
         precision, tremble = self.precision(params), self.tremble(params)
         batch = jnp.broadcast_shapes(game.payoff_range.shape, weights.shape[1:])
         level0 = tuple(jnp.broadcast_to(p, (p.shape[0], *batch)) for p in game.level0)
 
-        def climb(carry: Any, step: Any) -> tuple[Any, None]:
+        def climb(carry: Any, step: Any) -> tuple[Any, Any]:
             below, mixture = carry
             weight, lam = step
             payoffs = expected_payoffs(game.payoffs, mixture if self.belief == "hierarchy" else below)
@@ -117,10 +135,10 @@ class LevelModel(Model):
                 play = tuple(logit_response(u, lam, game.payoff_range) for u in payoffs)
             shown = play if tremble is None else tuple(s + tremble * (1.0 / s.shape[0] - s) for s in play)
             mixture = tuple(m + weight * (s - m) for m, s in zip(mixture, shown, strict=True))
-            return (play, mixture), None
+            return (play, mixture), (shown if keep else None)
 
-        (_, mixture), _ = jax.lax.scan(climb, (level0, level0), (weights[1:], precision))
-        return mixture
+        (_, mixture), shown = jax.lax.scan(climb, (level0, level0), (weights[1:], precision))
+        return mixture, shown
 
 
 def _weights_from_ratios(ratios: jax.Array) -> jax.Array:
