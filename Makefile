@@ -40,6 +40,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/qre.py
 	$(BIN)/python benchmarks/depth.py
+	$(BIN)/python benchmarks/observer.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis levelkit-demo

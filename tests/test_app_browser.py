@@ -195,6 +195,7 @@ def test_a_table_is_fitted_and_a_bad_one_refused(page, tmp_path):
     fits = lk.fit(choices, lk.TQRE(), "llm")
     for status in fits.frame()["status"]:
         assert status in page.text("estimates")
+    assert "beta: gamma" in page.text("findings").replace("llm = beta", "beta").replace("sw10, ", "")
     page.until(lambda: page.driver.execute_script("return document.getElementById('fit-figure').naturalWidth") > 100)
     page.shot("fit")
     shown = page.text("estimates")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import levelkit as lk
+from levelkit.datafiles import data_path
 
 obs = lk.observer
 
@@ -142,6 +143,22 @@ class TestIdealObserver:
             last = obs.posterior(case["history"], window=case["window"], lapse=case["lapse"])
             for player, want in ((last.p1[-1], case["p1"]), (last.p2[-1], case["p2"])):
                 assert dict(zip(codes, player, strict=True)) == pytest.approx(want, abs=1e-9), case["name"]
+
+    @pytest.mark.parametrize(("model", "agree", "of"), [("o3", 10, 10), ("Claude 3.7 Sonnet", 2, 7)])
+    def test_labels_in_published_reasons(self, model, agree, of):
+        """o3 named the most likely strategy in all ten excerpts, and was wrong in four: the samples misled it."""
+        told = pd.read_csv(data_path("published/rps_reasoning_excerpts.csv")).query("model == @model")
+        likely = []
+        for row in told.itertuples():
+            assert row.rock + row.paper + row.scissors == row.n
+            own = np.repeat([0, 1, 2], [row.rock, row.paper, row.scissors])
+            moves = np.stack([own, np.ones(row.n, int)], axis=1)
+            likely.append(obs.posterior(moves, window=None).guesses()[-1])
+        stated = list(zip(told["label1"], told["label2"], strict=True))
+        assert len(stated) == of
+        assert sum(a == b for a, b in zip(likely, stated, strict=True)) == agree
+        if model == "o3":
+            assert [a for a, _ in stated if a != "H"] == ["L", "K", "K", "K"]
 
     def test_it_is_bayes_rule(self):
         rng = np.random.default_rng(0)

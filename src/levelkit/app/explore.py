@@ -29,7 +29,7 @@ _MOST_TEXT = 20_000
 def games() -> list[dict[str, Any]]:
     """The games that come along and can be shown here, by set."""
     return [
-        {"set": words.plain(title or name), "games": [{"name": n, "title": words.plain(game(n).title)} for n in shown]}
+        {"set": words.plain(title or name), "games": [{"name": n, "title": _said(game(n).title)} for n in shown]}
         for name, (title, members) in library_sets().items()
         if (shown := [n for n in members if _fits(game(n))])
     ]
@@ -99,8 +99,8 @@ def facts(query: settings.Query) -> dict[str, Any]:
     told = identification(shown, made) if shown.payoff_range > 0 else None
     return {
         "name": words.plain(shown.name),
-        "title": words.plain(shown.title),
-        "source": words.plain(shown.source),
+        "title": _said(shown.title),
+        "source": _said(shown.source),
         "players": [words.plain(p) for p in shown.players],
         "actions": [[words.plain(a) for a in actions] for actions in shown.actions],
         "payoffs": [own.tolist() for own in shown.payoffs],
@@ -158,6 +158,11 @@ def _value(query: settings.Query, name: str, is_precision: bool, unit: float) ->
     if is_precision:
         return settings.number(query, name, 2.0, 0.0, 1e4) * unit
     return settings.number(query, name, 1.5, 0.0, 10.0)
+
+
+def _said(text: str) -> str:
+    """A text that may be missing."""
+    return words.plain(text) if text else ""
 
 
 def _fits(one: Game) -> bool:

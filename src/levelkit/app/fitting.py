@@ -15,13 +15,14 @@ from levelkit.games import library, read_games
 from levelkit.inference.fit import fit
 from levelkit.inference.results import Fits
 from levelkit.readers.files import load
-from levelkit.readers.layout import LONG, arrange
+from levelkit.readers.layout import LONG
 from levelkit.report import tables, words
 from levelkit.report.findings import findings
 from levelkit.report.view import View
 
 SHOWN_ROWS = 6
 MOST_FITS = 20_000
+_CELLS = 12  # named below each finding
 SCALES = ("raw", "range")
 NONE = "-"
 DOWNLOADS = {"fits.csv": "csv", "fits.json": "json", "fits.tex": "latex", "fits.txt": "text", "report.html": "html"}
@@ -45,7 +46,6 @@ def describe(table: Upload) -> dict[str, Any]:
         "rows": raw.rows_read,
         "columns": columns,
         "guess": taken,
-        "long": arrange(raw, None, None).long,
         "by": [c for c in ("model", "game") if c in raw.columns],
     }
 
@@ -81,7 +81,7 @@ def run(table: Upload, games: Upload | None, query: settings.Query, told: Told |
         "statuses": own["status"].value_counts().to_dict(),
         "choices": words.count(fits.stats()["n"].sum()),
         "cells": len(fits),
-        "findings": [f.text for f in findings(view)],
+        "findings": [{"text": f.text, "cells": list(f.cells[:_CELLS]), "count": f.count} for f in findings(view)],
         "problems": table.plainly(fits.choices.problems.text()),
         "set_aside": fits.choices.problems.n_set_aside,
         "glossary": list(words.glossary().items()),

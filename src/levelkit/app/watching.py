@@ -88,8 +88,7 @@ def log_matches(upload: Upload, query: settings.Query) -> dict[str, Any]:
     return {
         "name": upload.name,
         "matches": [
-            {"id": m.match_id, "model": words.plain(m.model), "pair": "-".join(m.truth), "rounds": m.rounds}
-            for m in log
+            {"id": m.match_id, "model": _said(m.model), "pair": "-".join(m.truth), "rounds": m.rounds} for m in log
         ],
         "problems": upload.plainly(log.problems.text()),
     }
@@ -107,7 +106,7 @@ def log_match(upload: Upload, query: settings.Query) -> dict[str, Any]:
     law = outcomes(log.catalogue)[log.catalogue.index(one.truth[0]), log.catalogue.index(one.truth[1])]
     answer = {
         "id": one.match_id,
-        "model": words.plain(one.model),
+        "model": _said(one.model),
         "truth": list(one.truth),
         "named": True,
         "moves": one.moves.tolist(),
@@ -210,10 +209,14 @@ def _rounds(one: Match) -> list[dict[str, Any]]:
             "guess": "-".join(guess) if guess else "",
             "correct": guess == one.truth,
             "confidence": None if np.isnan(one.confidence[t]) else float(one.confidence[t]),
-            "reasoning": words.plain(one.reasoning.get(t + 1) or "")[:_MOST_REASONING],
+            "reasoning": _said(one.reasoning.get(t + 1) or "")[:_MOST_REASONING],
         }
         for t, guess in enumerate(one.guesses)
     ]
+
+
+def _said(text: str) -> str:
+    return words.plain(text) if text else ""
 
 
 def _series(frame: Any, one: Match) -> list[float | None]:

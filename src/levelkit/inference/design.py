@@ -88,15 +88,16 @@ class Identification:
     def text(self) -> str:
         """The verdict in words."""
         names = " and ".join(p.name for p in self.model.parameters)
+        are = "are" if len(self.model.parameters) > 1 else "is"
         who = " and ".join(self.observed)
         if self.identified:
-            return f"{names} are identified from the choices of {who}, given enough of them"
+            return f"{names} {are} identified from the choices of {who}, given enough of them"
         why = f"choices of {who} reveal {self.rank} free probability" + ("" if self.rank == 1 else " values")
         if self.rank == 0:
             why = f"predicted choices of {who} do not depend on the parameters"
         return (
-            f"{names} are NOT identified from the choices of {who} in this game alone, at any sample size: {why}, "
-            f"but there are {self.parameters} parameters; pool games, or fix a parameter"
+            f"{names} {are} NOT identified from the choices of {who} in this game alone, at any sample size: {why}, "
+            f"but there {are} {self.parameters} parameter{'s' if are == 'are' else ''}; pool games, or fix a parameter"
         )
 
 

@@ -220,7 +220,6 @@ function showTable(told) {
   described = told;
   for (const id of ["mapping", "by", "fit-options", "preview"]) $(id).hidden = !told;
   if (!told) { $("fit-result").hidden = true; $("fit-status").textContent = ""; return; }
-  $("mapping").hidden = !told.long;
   $("table-name").textContent = `${told.name}: ${told.rows.toLocaleString("en")} rows`;
   const columns = told.columns.slice(0, 40);
   const rows = Array.from({ length: Math.max(0, ...columns.map((c) => c.first.length)) }, (_, i) =>
@@ -228,7 +227,7 @@ function showTable(told) {
   $("preview-table").replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...columns.map((c) => element("th", { scope: "col", textContent: c.name })))), element("tbody", {}, ...rows)));
   for (const name of MAPPED) {
     const select = document.querySelector(`[data-key=c_${name}]`);
-    select.replaceChildren(element("option", { value: "-", textContent: name === "count" ? "(each row is one)" : "(none)" }), ...told.columns.map((c) => element("option", { value: c.name, textContent: c.name })));
+    select.replaceChildren(element("option", { value: "-", textContent: { count: "(each row is one)", action: "(none: a column for each action)" }[name] || "(none)" }), ...told.columns.map((c) => element("option", { value: c.name, textContent: c.name })));
     if (!state[`c_${name}`] || ![...select.options].some((o) => o.value === state[`c_${name}`])) state[`c_${name}`] = told.guess[name] || "-";
     select.value = state[`c_${name}`];
   }
@@ -291,7 +290,12 @@ function showFit(told) {
     ...[row.n, row.unit].map((text) => element("td", { textContent: text }))));
   $("estimates").replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((h) => element("th", { scope: "col", textContent: h })))), element("tbody", {}, ...rows)));
   $("left-out").textContent = told.left_out ? `and ${told.left_out} more rows: they are in fits.csv.` : "";
-  $("findings").replaceChildren(...(told.findings.length ? told.findings : ["Nothing stands out: every parameter has one optimum inside its range."]).map((text) => element("li", { textContent: text })));
+  const none = { text: "Nothing stands out: every parameter has one optimum inside its range.", cells: [], count: 0 };
+  $("findings").replaceChildren(...(told.findings.length ? told.findings : [none]).map((f) => {
+    const cells = f.cells.map((text) => element("li", { textContent: text }));
+    if (f.count > cells.length && cells.length) cells.push(element("li", { textContent: `and ${f.count - cells.length} more: see report.html` }));
+    return element("li", { textContent: f.text }, ...(cells.length ? [element("ul", {}, ...cells)] : []));
+  }));
   $("downloads").replaceChildren(...["report.html", "fits.csv", "fits.json", "fits.tex", "fits.txt"].map((name) => element("a", { href: fitAddress(`api/download/${name}`), textContent: name, download: name })));
   $("fit-figure").src = told.figure;
   $("glossary").replaceChildren(...told.glossary.flatMap(([status, text]) => [element("dt", { className: status, textContent: status }), element("dd", { textContent: text })]));
@@ -370,6 +374,7 @@ function showShares(mix) {
 function showLog(told) {
   $("log-controls").hidden = !told;
   $("own-controls").hidden = Boolean(told);
+  $("rounds-pair").classList.toggle("stacked", Boolean(told)); // reasons need the width
   if (!told) return;
   $("log-match").replaceChildren(...told.matches.map((m, i) => element("option", { value: i, textContent: `${m.id}${m.model ? ` (${m.model})` : ""}, ${m.pair}` })));
   $("log-match").value = state.match;
