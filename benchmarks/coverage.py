@@ -1,4 +1,4 @@
-"""Do bootstrap intervals hold the truth? Three kinds, 1,000 simulated data sets of three games pooled, 200 choices each.
+"""Do bootstrap intervals hold the truth? Three kinds, 1,000 simulated data sets of three pooled games, n = 200.
 
     python benchmarks/coverage.py [--quick]
 
