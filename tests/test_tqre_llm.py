@@ -81,3 +81,40 @@ def test_the_command_line_prints_both_tables(capsys, monkeypatch, cells):
 def test_unknown_parts_are_named(capsys):
     assert main(["reproduce", "tqre-llm", "table9"]) == 2
     assert "table9" in capsys.readouterr().err
+
+
+def test_people_in_game_ten_are_four_samples(capsys):
+    from levelkit.studies import tqre_llm_compared
+
+    table = tqre_llm_compared.humans().set_index("sample")
+    assert table["n"].to_dict() == {"rpc_table3": 74, "wlb": 74, "rpc_table5": 54, "sw95": 48}
+    assert table["published_way"].max() - table["published_way"].min() > 2  # the sample decides
+    assert set(table["CH_status"]) <= {"ok", "flat", "multimodal", "boundary"}
+    assert np.isinf(table.loc["wlb", "TQRE_high"])
+
+
+def test_chain_of_thought_is_compared_with_adjusted_tests():
+    from levelkit.studies import tqre_llm_compared
+
+    table = tqre_llm_compared.chain_of_thought()
+    assert len(table) == 11
+    for game in ("base", "high_stake", "low_stake"):
+        assert (table[f"p_max_{game}"] >= table[f"p_{game}"] - 0.01).all()
+    claude = table.set_index("model").loc["Claude-3-Opus"]
+    assert claude["p_max_base"] < 0.01  # 15 plays a player that hardly overlap
+    qwq = table.set_index("model").loc["QwQ-32B"]
+    assert qwq["p_max_high_stake"] > 0.05
+
+
+def test_the_summary_adds_up(cells):
+    from levelkit.studies import tqre_llm
+
+    rows = tqre_llm._summary(cells).frame.set_index("quantity")["cells"]
+    assert rows["printed values"] == 90
+    verdicts = [
+        "of these at the best optimum of their own objective",
+        "at a lesser optimum",
+        "where nothing beats uniform play",
+    ]
+    assert rows[verdicts].sum() == 90
+    assert rows[rows.index.str.startswith("proper estimate")].sum() == 90

@@ -160,7 +160,46 @@ def _run(request: Request) -> list[Part]:
             from levelkit.studies import tqre_llm_personas
 
             parts += tqre_llm_personas.parts(request, int(name[-1]))
+        elif name in ("cot", "humans"):
+            from levelkit.studies import tqre_llm_compared
+
+            parts.append(tqre_llm_compared.cot_part() if name == "cot" else tqre_llm_compared.humans_part())
+    if "summary" in request.parts:
+        parts.append(_summary(cells))
     return parts
+
+
+def _summary(cells: pd.DataFrame) -> Part:
+    """What stands and what does not, in plain words, from the competitive columns."""
+    told = cells[cells["printed"].notna()]
+    verdicts, statuses = told["verdict"].value_counts(), told["status"].value_counts()
+    inside = (told["printed"] >= told["low"]) & (told["printed"] <= told["high"])
+    ok = told["status"] == "ok"
+    rows = [
+        ("printed values", len(told)),
+        ("come out when computed the way they were", int((told["attained"] != NOT_ATTAINED).sum())),
+        ("of these at the best optimum of their own objective", int(verdicts.get(GLOBAL, 0))),
+        ("at a lesser optimum", int(verdicts.get(LOCAL, 0))),
+        ("where nothing beats uniform play", int(verdicts.get(UNDETERMINED, 0))),
+        *(
+            (f"proper estimate: tau {name}", int(statuses.get(name, 0)))
+            for name in ("ok", "multimodal", "boundary", "flat")
+        ),
+        ("printed value inside the proper 95% interval, where tau is ok", int((inside & ok).sum())),
+        ("and outside it", int((~inside & ok).sum())),
+    ]
+    notes = [
+        "What stands: the printed numbers can be computed again from released choices; they are what the authors' "
+        "program gave.",
+        "What does not: that program's objective is not the model the paper writes down (data/published/README.md); of "
+        f"{len(told)} values {verdicts.get(UNDETERMINED, 0)} rest where the data say nothing and "
+        f"{verdicts.get(LOCAL, 0)} at a lesser optimum; and none comes with an error.",
+        "What can be said instead is in the last columns of table2 and table3: an interval and a status for each cell. "
+        "Some 30 choices in one game do not rank models by tau.",
+    ]
+    frame = pd.DataFrame(rows, columns=["quantity", "cells"])
+    title = "The competitive games of the study in numbers"
+    return Part("summary", title, frame, {"quantity": "", "cells": "cells"}, {"cells": 0}, 1, notes)
 
 
 STUDY = Study(
@@ -171,6 +210,9 @@ STUDY = Study(
         "table3": "the same with chain of thought",
         "table4": "regressions on persona features (needs --released: the authors' files)",
         "table5": "the same with chain of thought (needs --released)",
+        "summary": "what stands and what does not, in numbers and words",
+        "cot": "chain of thought against none: tau with intervals, permutation tests",
+        "humans": "people in Stahl-Wilson game 10: four samples under both conventions",
         "inversion": "2x2, Bayesian and signaling games: which counts could have given the printed tau",
     },
     default=("table2", "table3"),
