@@ -236,6 +236,49 @@ def test_stahl_wilson_1995():
     assert own["status"][10] == "boundary"
 
 
+# lam per point and minus the log-likelihood; the scan behind game 4 ended at 2
+SW94 = {
+    1: (0.046, 31.93), 2: (0.090, 39.93), 3: (0.096, 28.04), 4: (2.0, 25.24), 5: (0.128, 36.29), 6: (0.089, 20.76),
+    7: (0.244, 27.07), 8: (0.038, 42.86), 9: (0.078, 36.26), 10: (0.125, 23.13),
+}  # fmt: skip
+
+
+def test_stahl_wilson_1994():
+    own = lk.fit(lk.shipped_choices("sw94"), lk.LogitQRE(), by="game", intervals=False).frame().set_index("game")
+    for number, (lam, minus) in SW94.items():
+        row = own.loc[f"sw94_{number}"]
+        if number == 4:  # still rising there
+            scanned = lk.LogitQRE().loglik(lk.shipped_choices("sw94").filter(game="sw94_4"), lam=2.0)
+            assert -scanned == pytest.approx(minus, abs=0.0051)
+            assert row["estimate"] > 2
+            assert row["loglik"] > scanned
+            continue
+        assert -row["loglik"] == pytest.approx(minus, abs=0.0051), number
+        assert row["estimate"] == pytest.approx(lam, abs=0.0006), number
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "lam", "minus", "top", "left"),
+    [
+        ("gh_asymmetric_mp", [24, 1, 4, 21], 0.0426, 17.67, 0.833, 0.243),
+        ("gh_reversed_mp", [2, 23, 20, 5], 0.0981, 24.59, 0.350, 0.765),
+        ("gh_symmetric_mp", [12, 13, 12, 13], None, 34.66, 0.5, 0.5),
+    ],
+)
+def test_goeree_and_holt_matching_pennies(name, counts, lam, minus, top, left):
+    """Payoffs in cents, 25 pairs: the game with 320, with 44, and the symmetric one."""
+    fits = lk.fit(one_cell(lk.game(name), np.array(counts, float)), lk.LogitQRE())
+    row = fits.frame().iloc[0]
+    assert -row["loglik"] == pytest.approx(minus, abs=0.0051)
+    if lam is None:
+        assert row["status"] == "flat"
+        return
+    assert row["estimate"] == pytest.approx(lam, abs=0.0001)
+    play = list(lk.LogitQRE().predict(lk.game(name), lam=row["estimate"]).values())
+    assert play[0][0] == pytest.approx(top, abs=0.0006)
+    assert play[1][0] == pytest.approx(left, abs=0.0006)
+
+
 PRINTED = {
     "unp": (0.06, 75.97), "cmp": (0.12, 71.72), "cshl": (0.15, 46.74), "cshh": (0.18, 41.88), "sw1": (0.13, 41.51),
     "sw2": (0.13, 46.75), "sw3": (0.07, 73.94), "sw5": (0.14, 80.5), "sw6": (0.05, 80.86), "sw7": (np.inf, 73.73),
