@@ -25,7 +25,7 @@ demo: $(STAMP)
 	$(BIN)/levelkit demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

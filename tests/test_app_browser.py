@@ -25,7 +25,6 @@ CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome")
 DRIVER = shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver"),
-    pytest.mark.xdist_group("browser"),
 ]
 QUIET = [
     "--headless=new",

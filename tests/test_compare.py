@@ -188,10 +188,36 @@ def test_nash_with_trembles_takes_the_best_equilibrium():
     assert predicted["predicted"].to_numpy()[1] == pytest.approx(75 / 80, abs=1e-4)
 
 
+PRINTED = {
+    "unp": (0.06, 75.97), "cmp": (0.12, 71.72), "cshl": (0.15, 46.74), "cshh": (0.18, 41.88), "sw1": (0.13, 41.51),
+    "sw2": (0.13, 46.75), "sw3": (0.07, 73.94), "sw5": (0.14, 80.5), "sw6": (0.05, 80.86), "sw7": (np.inf, 73.73),
+    "sw8": (0.98, 73.25), "sw9": (0.08, 66.56), "sw10": (0.42, 73.17), "sw11": (0.17, 74.55), "sw12": (0.03, 72.94),
+    "cjok": (0.16, 83.62),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def seventeen_games():
+    return rpc2009.run()
+
+
 @pytest.mark.slow
-def test_rpc2009_reproduced():
-    result = rpc2009.run()
-    assert not len(result.unexplained), result.unexplained.to_string()
-    table = result.table.set_index(["game", "model", "parameter"])
+def test_rpc2009_reproduced(seventeen_games):
+    assert not len(seventeen_games.unexplained), seventeen_games.unexplained.to_string()
+    table = seventeen_games.table.set_index(["game", "model", "parameter"])
     assert table.loc[("pooled", "tqre", "tau"), "estimate"] == pytest.approx(1.542, abs=0.003)
-    assert table.loc[("pooled", "hqre", "lam"), "negloglik"] == pytest.approx(1182.95, abs=0.01)
+    assert table.loc[("pooled", "hqre", "lam"), "negloglik"] == pytest.approx(1182.95, abs=0.005)
+    assert table.loc[("pooled", "hqre", "lam"), "estimate"] == pytest.approx(0.1248, abs=1e-3)
+    assert table.loc[("pooled", "hqre", "spread"), "estimate"] == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_qre_of_rogers_palfrey_and_camerer(seventeen_games):
+    own = seventeen_games.table.query("model == 'qre'").set_index("game")
+    for name, (lam, minus) in PRINTED.items():
+        row = own.loc[f"rpc_{name}"]
+        assert row["estimate"] == pytest.approx(lam, abs=0.0051)
+        assert row["negloglik"] == pytest.approx(minus, abs=0.01)
+    assert own.loc["rpc_sw4", "status"] == "boundary"  # printed 56.40; the limit itself reaches 56.373
+    assert own.loc["pooled", "estimate"] == pytest.approx(0.105, abs=0.001)
+    assert own.loc["pooled", "negloglik"] == pytest.approx(1192.15, abs=0.01)

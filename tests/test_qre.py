@@ -279,30 +279,6 @@ def test_goeree_and_holt_matching_pennies(name, counts, lam, minus, top, left):
     assert play[1][0] == pytest.approx(left, abs=0.0006)
 
 
-PRINTED = {
-    "unp": (0.06, 75.97), "cmp": (0.12, 71.72), "cshl": (0.15, 46.74), "cshh": (0.18, 41.88), "sw1": (0.13, 41.51),
-    "sw2": (0.13, 46.75), "sw3": (0.07, 73.94), "sw5": (0.14, 80.5), "sw6": (0.05, 80.86), "sw7": (np.inf, 73.73),
-    "sw8": (0.98, 73.25), "sw9": (0.08, 66.56), "sw10": (0.42, 73.17), "sw11": (0.17, 74.55), "sw12": (0.03, 72.94),
-    "cjok": (0.16, 83.62),
-}  # fmt: skip
-
-
-def test_rogers_palfrey_camerer_2009():
-    data = lk.shipped_choices("rpc2009")
-    own = lk.fit(data, lk.LogitQRE(), by="game", intervals=False).frame().set_index("game")
-    for name, (lam, minus) in PRINTED.items():
-        row = own.loc[f"rpc_{name}"]
-        assert row["estimate"] == pytest.approx(lam, abs=0.0051)
-        assert -row["loglik"] == pytest.approx(minus, abs=0.01)
-    assert own.loc["rpc_sw4", "status"] == "boundary"  # printed 56.40; the limit itself reaches 56.373
-    pooled = lk.fit(data, lk.LogitQRE()).frame().iloc[0]
-    assert pooled["estimate"] == pytest.approx(0.105, abs=0.001)
-    assert pooled["loglik"] == pytest.approx(-1192.15, abs=0.01)
-    uniform = lk.fit(data, lk.HeterogeneousQRE(spread="uniform"), intervals=False).frame()
-    assert uniform["loglik"][0] == pytest.approx(-1182.95, abs=0.005)
-    assert uniform["estimate"].tolist() == pytest.approx([0.1248, 1.0], abs=1e-3)
-
-
 # named cases
 
 

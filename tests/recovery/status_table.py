@@ -209,27 +209,27 @@ def _draw(rng: np.random.Generator, name: str, tau: float, gamma: float, n: int)
     return tuple(np.concatenate([rng.multinomial(n, p[:, 0]) for p in play]).astype(float))
 
 
-def cells(grids: Grids) -> list[Cell]:
-    """A thousand units, two hundred of each kind."""
+def cells(grids: Grids, each: int = EACH) -> list[Cell]:
+    """`each` units of each kind; a thousand by default."""
     rng = np.random.default_rng(1995)
     out = []
-    for _ in range(EACH):
+    for _ in range(each):
         at = rng.uniform(0.8, 2.2), rng.uniform(0.15, 0.5)
         out.append(Cell("interior", tuple((name, _draw(rng, name, *at, 3000)) for name in POOLED)))
-    for i in range(EACH):
+    for i in range(0, EACH, EACH // each):
         name, profile, n = SQUARE[i % 6], (i // 6) % 9, (5, 10, 20, 40)[(i // 54) % 4]
         counts = np.zeros(6)
         counts[profile // 3] = counts[3 + profile % 3] = n
         out.append(Cell("all the same", ((name, tuple(counts)),)))
-    for i in range(EACH):
+    for i in range(each):
         out.append(Cell("uniform", ((SQUARE[i % 6], (float(1 + i // 6),) * 6),)))
-    while len(out) < 4 * EACH:
+    while len(out) < 4 * each:
         name, n = SMALL[len(out) % 4], int(rng.integers(15, 300))
         counts = rng.binomial(n, rng.uniform(0.05, 0.95, 2))
         pairs = tuple(float(v) for c in counts for v in (c, n - c))
         if 0 < sum(pairs[::2]) < 2 * n:
             out.append(Cell("2x2 ridge", ((name, pairs),)))
-    while len(out) < 5 * EACH:
+    while len(out) < 5 * each:
         name = SQUARE[int(rng.integers(6))]
         counts = _draw(rng, name, rng.uniform(0.5, 4), rng.uniform(1, 12) / lk.game(name).payoff_range, 60)
         surface = grids.surface(((name, counts),))
@@ -267,10 +267,10 @@ def optima(fits: lk.Fits, i: int, unit: Cell) -> list[tuple[float, float, float]
     return [(float(t), float(g) * span, float(v)) for t, g, v in points]
 
 
-def study() -> pd.DataFrame:
-    """One row per unit: kind, planted status, what was said, and what the grid allows."""
+def study(each: int = EACH) -> pd.DataFrame:
+    """One row per unit, `each` of a kind: kind, planted status, what was said, and what the grid allows."""
     grids = Grids()
-    units = cells(grids)
+    units = cells(grids, each)
     fits = fit(units)
     loglik = fits.stats()["loglik"]
     rows = []
