@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,3 +130,38 @@ def test_bad_requests(options, words):
 def test_fractional_counts_are_refused():
     with pytest.raises(lk.DataError, match="fractional"):
         lk.equality(made([{"who": "a"}, {"who": "b"}], np.full((2, 6), 0.5)), "who")
+
+
+def test_the_command(tmp_path, capsys):
+    from levelkit.cli import main
+
+    path = tmp_path / "c.csv"
+    frame = lk.shipped_choices("sw10_humans").filter(game="sw10").frame()
+    frame[["sample", "game", "player", "action", "count"]].to_csv(path, index=False)
+    assert main(["equality", str(path), "--column", "sample", "--replicates", "999", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    own = lk.equality(lk.read_choices(path), "sample", replicates=999)
+    assert [(r["a"], r["b"]) for r in rows] == list(zip(own["a"], own["b"], strict=True))
+    assert [r["p"] for r in rows] == pytest.approx(own["p"].tolist())
+    out = tmp_path / "t.md"
+    assert main(["equality", str(path), "--column", "sample", "--pair", "wlb,rpc_table3", "--out", str(out)]) == 0
+    assert "Single choices are exchanged" in capsys.readouterr().out
+    assert "wlb" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--pair", "wlb"], "two values"),
+        (["--pair", "wlb,nobody"], "no 'nobody'"),
+        (["--cluster", "persona"], "no column 'persona'"),
+    ],
+)
+def test_what_the_command_cannot_do(tmp_path, capsys, options, said):
+    from levelkit.cli import main
+
+    path = tmp_path / "c.csv"
+    frame = lk.shipped_choices("sw10_humans").filter(game="sw10").frame()
+    frame[["sample", "game", "player", "action", "count"]].to_csv(path, index=False)
+    assert main(["equality", str(path), "--column", "sample", *options]) == 2
+    assert said in capsys.readouterr().err
