@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,7 @@ def test_it_is_worked_by_keyboard(page):
     page["play"].send_keys(Keys.SPACE)
     at = page.text("round")
     assert page.text("play") == "Play"
+    time.sleep(0.5)  # four rounds, were it still playing
     assert page.text("round") == at
 
 

@@ -73,8 +73,16 @@ def test_how_many_published_taus_are_the_best_fit(found):
     assert people.loc[people["game"] == "eleven_twenty_basic", "ch_estimate"].item() == pytest.approx(2.36, abs=0.02)
 
 
+def test_intervals_are_explained_only_where_the_explanation_gives_them(found):
+    off = found[found["agrees"] & ~found["best_interval_agrees"]]
+    explained = off[off["piece_interval_agrees"]]
+    assert set(explained["model"]) == {"chatgpt4"}
+    assert {"gemini2", "people"} <= set(off.loc[~off["piece_interval_agrees"], "model"])
+
+
 def test_the_command(capsys):
     assert main(["reproduce", "eleven-twenty"]) == 0
     text = capsys.readouterr().out
     assert "24 of 34 taus agree" in text
+    assert "not explained" in text
     assert "-0.00" not in text

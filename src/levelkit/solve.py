@@ -134,6 +134,15 @@ def _plain(values: Sequence[Any]) -> bool:
     return all(isinstance(value, float | int | np.number) for value in values)
 
 
+def replies_to_actions(game: Game) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Best replies in a two-player game: for each player and each action of the other, the places of best replies."""
+    best = [own >= own.max(axis=i, keepdims=True) - TIE * game.payoff_range for i, own in enumerate(game.payoffs)]
+    return tuple(
+        tuple(tuple(map(int, np.flatnonzero(column))) for column in np.moveaxis(one, i, 1))
+        for i, one in enumerate(best)
+    )
+
+
 def pure_equilibria(game: Game) -> tuple[tuple[str, ...], ...]:
     """All Nash equilibria in pure strategies, as one action label per agent, in the order of the actions."""
     stable = np.ones(game.shape, dtype=bool)

@@ -12,12 +12,12 @@ from levelkit.app import settings
 from levelkit.errors import UsageError
 from levelkit.games import Game, game, library_sets
 from levelkit.gametext import game_from_matrix
-from levelkit.inference.design import identification, play_by_level
+from levelkit.inference.design import play_by_level
 from levelkit.models import branches
 from levelkit.models.base import Model
 from levelkit.models.levels import LevelModel
 from levelkit.report import gamesheet, words
-from levelkit.solve import best_responses, equilibria
+from levelkit.solve import equilibria, replies_to_actions
 
 MODELS = ("tqre", "quantal-ch", "poisson-ch", "qre")
 BELIEFS = ("hierarchy", "step")
@@ -29,7 +29,10 @@ _MOST_TEXT = 20_000
 def games() -> list[dict[str, Any]]:
     """The games that come along and can be shown here, by set."""
     return [
-        {"set": words.plain(title or name), "games": [{"name": n, "title": _said(game(n).title)} for n in shown]}
+        {
+            "set": words.plain(title or name),
+            "games": [{"name": n, "title": settings.said(game(n).title)} for n in shown],
+        }
         for name, (title, members) in library_sets().items()
         if (shown := [n for n in members if _fits(game(n))])
     ]
@@ -96,40 +99,21 @@ def facts(query: settings.Query) -> dict[str, Any]:
     """
     shown, made = chosen(query), model(query)
     found = equilibria(shown)
-    told = identification(shown, made) if shown.payoff_range > 0 else None
+    identified, verdict = gamesheet.verdict(shown, made)
     return {
         "name": words.plain(shown.name),
-        "title": _said(shown.title),
-        "source": _said(shown.source),
+        "title": settings.said(shown.title),
+        "source": settings.said(shown.source),
         "players": [words.plain(p) for p in shown.players],
         "actions": [[words.plain(a) for a in actions] for actions in shown.actions],
         "payoffs": [own.tolist() for own in shown.payoffs],
         "payoff_range": shown.payoff_range,
-        "replies": replies(shown),
-        "equilibria": [
-            "; ".join(
-                f"{words.plain(p)}: {gamesheet.mix(one, labels)}"
-                for p, one, labels in zip(shown.players, profile, shown.actions, strict=True)
-            )
-            for profile in found.profiles
-        ],
+        "replies": replies_to_actions(shown),
+        "equilibria": [gamesheet.profile_text(shown, profile) for profile in found.profiles],
         "equilibria_note": found.note,
-        "identified": told is not None and told.identified,
-        "verdict": told.text if told is not None else "all payoffs are equal: choices here tell nothing",
+        "identified": identified,
+        "verdict": verdict,
     }
-
-
-def replies(shown: Game) -> list[list[list[int]]]:
-    """Best replies: for each player and each action of the other one, the places of the player's best replies."""
-    found = []
-    for i, player in enumerate(shown.players):
-        other = 1 - i
-        column = []
-        for action in shown.actions[other]:
-            best = best_responses(shown, player, {shown.players[other]: action})
-            column.append([k for k, own in enumerate(shown.actions[i]) if own in best])
-        found.append(column)
-    return found
 
 
 def branch(query: settings.Query) -> dict[str, Any]:
@@ -158,11 +142,6 @@ def _value(query: settings.Query, name: str, is_precision: bool, unit: float) ->
     if is_precision:
         return settings.number(query, name, 2.0, 0.0, 1e4) * unit
     return settings.number(query, name, 1.5, 0.0, 10.0)
-
-
-def _said(text: str) -> str:
-    """A text that may be missing."""
-    return words.plain(text) if text else ""
 
 
 def _fits(one: Game) -> bool:

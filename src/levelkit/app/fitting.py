@@ -118,6 +118,12 @@ def _fit(table: Upload, games: Upload | None, query: settings.Query, told: Told 
 
 
 def _choices(table: Upload, games: Upload | None, query: settings.Query) -> Choices:
+    with table.naming():
+        present = load(table.path).columns
+    for ours in LONG:
+        named = _own(present, ours)
+        if query.get(ours) == NONE and named:
+            raise UsageError(f"the column {named!r} reads as {ours}; say which column is {ours}, or rename it")
     mapped = {ours: query[ours] for ours in LONG if query.get(ours, "") not in ("", NONE, ours)}
     known = library()
     if games:

@@ -93,9 +93,9 @@ def create(most_mb: float = 20.0) -> Starlette:
         Route("/api/logmatch", _answering(lambda query: watching.log_match(uploads.get(query.get("log", "")), query))),
     ]
     middleware = [
+        Middleware(_Headers),
         Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False),
         Middleware(_SameSite),
-        Middleware(_Headers),
     ]
     return Starlette(
         routes=routes,
@@ -162,7 +162,7 @@ def _receiving(uploads: Uploads, endings: tuple[str, ...]) -> Callable[[Request]
 
     async def receive(request: Request) -> Response:
         stated = request.headers.get("content-length", "")
-        name = uploads.check(request.query_params.get("name", ""), int(stated) if stated.isdigit() else None, endings)
+        name = uploads.check(request.query_params.get("name", ""), int(stated) if stated.isdecimal() else None, endings)
         data = bytearray()
         async for chunk in request.stream():
             data += chunk

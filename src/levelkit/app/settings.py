@@ -1,4 +1,4 @@
-"""Settings as they come from an address: text by name, read once, with errors in words."""
+"""What passes between the page and its rooms: settings as text by name, read once, and texts fit to be shown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 from levelkit.errors import UsageError
+from levelkit.report import words
 
 Query = Mapping[str, str]
+
+
+def said(text: str | None) -> str:
+    """A text that may be missing, fit to be shown."""
+    return words.plain(text) if text else ""
 
 
 def number(query: Query, name: str, default: float, low: float, high: float) -> float:

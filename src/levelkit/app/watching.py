@@ -13,7 +13,7 @@ from levelkit.errors import UsageError
 from levelkit.observer.catalogues import Catalogue, catalogue
 from levelkit.observer.ceilings import ceiling
 from levelkit.observer.detailsheet import is_detail_sheet, read_detail_sheet
-from levelkit.observer.engine import ENGINES, results, simulate
+from levelkit.observer.engine import ENGINES, simulate
 from levelkit.observer.ideal import Posterior, posterior
 from levelkit.observer.matches import Match, MatchLog
 from levelkit.observer.reading import read_log
@@ -66,19 +66,15 @@ def match(query: settings.Query) -> dict[str, Any]:
     named = all(isinstance(side, str) for side in truth)
     answer = {
         "moves": moves.tolist(),
-        "results": results(moves, known).tolist(),
         "law": law.tolist(),
         "truth": [side if isinstance(side, str) else OWN for side in truth],
         "named": named,
         "warmup": warmup,
         **_seen(beliefs, law, known),
-        "losses": {},
+        "losses": _losses(truth, known),
     }
     if named:
         answer["ceiling"] = dict(_ceiling(known.name, truth, rounds, warmup, window, engine))
-    for convention in CONVENTIONS:
-        frame = loss_table(truth, known, convention=convention)
-        answer["losses"][convention] = frame["union"].to_numpy().reshape(len(known), len(known)).tolist()
     return answer
 
 
@@ -88,7 +84,8 @@ def log_matches(upload: Upload, query: settings.Query) -> dict[str, Any]:
     return {
         "name": upload.name,
         "matches": [
-            {"id": m.match_id, "model": _said(m.model), "pair": "-".join(m.truth), "rounds": m.rounds} for m in log
+            {"id": m.match_id, "model": settings.said(m.model), "pair": "-".join(m.truth), "rounds": m.rounds}
+            for m in log
         ],
         "problems": upload.plainly(log.problems.text()),
     }
@@ -97,32 +94,23 @@ def log_matches(upload: Upload, query: settings.Query) -> dict[str, Any]:
 def log_match(upload: Upload, query: settings.Query) -> dict[str, Any]:
     """One match of a loaded log, with the observer's guesses and reasons beside the ideal observer's beliefs.
 
-    Settings: match (its place in the log, from 0).
+    Settings: match (its place in the log, from 0), catalogue.
     """
     log = _log(upload, query)
     place = settings.whole(query, "match", 0, 0, len(log) - 1)
     one = log.matches[place]
-    scored = score_rounds(MatchLog((one,), log.catalogue))
     law = outcomes(log.catalogue)[log.catalogue.index(one.truth[0]), log.catalogue.index(one.truth[1])]
     answer = {
         "id": one.match_id,
-        "model": _said(one.model),
+        "model": settings.said(one.model),
         "truth": list(one.truth),
         "named": True,
         "moves": one.moves.tolist(),
         "warmup": one.warmup,
         "law": law.tolist(),
         "rounds": _rounds(one),
-        "identified": int(one.correct.sum()),
         "observer": {c: _series(score_rounds(MatchLog((one,), log.catalogue), convention=c), one) for c in CONVENTIONS},
-        "losses": {
-            c: loss_table(one.truth, log.catalogue, convention=c)["union"]
-            .to_numpy()
-            .reshape(len(log.catalogue), len(log.catalogue))
-            .tolist()
-            for c in CONVENTIONS
-        },
-        "scored": len(scored),
+        "losses": _losses(one.truth, log.catalogue),
     }
     if one.complete:
         answer |= _seen(posterior(one.moves, log.catalogue, window=one.history_limit), law, log.catalogue)
@@ -131,6 +119,14 @@ def log_match(upload: Upload, query: settings.Query) -> dict[str, Any]:
             _ceiling(log.catalogue.name, one.truth, one.rounds, one.warmup, one.history_limit, engine)
         )
     return answer
+
+
+def _losses(truth: Any, known: Catalogue) -> dict[str, list[list[float]]]:
+    """Union loss of every guess by convention, player 1's strategies down."""
+    size = len(known)
+    return {
+        c: loss_table(truth, known, convention=c)["union"].to_numpy().reshape(size, size).tolist() for c in CONVENTIONS
+    }
 
 
 def _known(query: settings.Query) -> Catalogue:
@@ -184,7 +180,7 @@ def _ceiling(
     name: str, truth: tuple[str, str], rounds: int, warmup: int, window: int | None, engine: str
 ) -> tuple[tuple[str, float], ...]:
     made = ceiling(
-        truth, name if name in CATALOGUES else None, rounds=rounds, warmup=warmup, window=window, engine=engine,
+        truth, name, rounds=rounds, warmup=warmup, window=window, engine=engine,
         matches=_CEILING_MATCHES,
     )  # fmt: skip
     low, high = made.range
@@ -209,14 +205,10 @@ def _rounds(one: Match) -> list[dict[str, Any]]:
             "guess": "-".join(guess) if guess else "",
             "correct": guess == one.truth,
             "confidence": None if np.isnan(one.confidence[t]) else float(one.confidence[t]),
-            "reasoning": _said(one.reasoning.get(t + 1) or "")[:_MOST_REASONING],
+            "reasoning": settings.said(one.reasoning.get(t + 1))[:_MOST_REASONING],
         }
         for t, guess in enumerate(one.guesses)
     ]
-
-
-def _said(text: str) -> str:
-    return words.plain(text) if text else ""
 
 
 def _series(frame: Any, one: Match) -> list[float | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,15 @@ from levelkit.report import words
 from levelkit.report.words import clip, pad, width
 from levelkit.solve import dominated_actions, equilibria
 
+if TYPE_CHECKING:
+    from levelkit.models.base import Model
+
 WIDTH = 80
 LEVELS = 5
 TAU = 1.5
 _MOST_CELLS = 200  # payoff tables of more cells are left to --json
 _MOST_EQUILIBRIA = 12
-_CONSTANT = "all payoffs are equal: choices here tell nothing about tau and gamma"
+_CONSTANT = "all payoffs are equal: choices here tell nothing about the parameters"
 
 
 def listing(sets: Mapping[str, tuple[str, Sequence[Game]]]) -> str:
@@ -38,8 +41,6 @@ def listing(sets: Mapping[str, tuple[str, Sequence[Game]]]) -> str:
 
 def sheet(game: Game) -> str:
     """One game as text of at most 80 columns."""
-    from levelkit.inference.design import identification
-
     parts = [
         [f"{words.plain(game.name)}: {words.plain(game.title)}" if game.title else words.plain(game.name)],
         ["=" * WIDTH],
@@ -62,8 +63,7 @@ def sheet(game: Game) -> str:
         _levels(game),
         _section("Can tau and gamma be told from choices here?"),
     ]
-    told = identification(game).text if game.payoff_range > 0 else _CONSTANT
-    parts.append(textwrap.wrap(_sentence(told), WIDTH))
+    parts.append(textwrap.wrap(_sentence(verdict(game)[1]), WIDTH))
     return "\n".join(_whole([line.rstrip() for part in parts for line in part])) + "\n"
 
 
@@ -199,17 +199,33 @@ def mix(probabilities: np.ndarray, labels: Sequence[str]) -> str:
     return ", ".join(f"{words.plain(labels[int(a)])} ({probabilities[a]:.3g})" for a in at)
 
 
+def profile_text(game: Game, profile: Sequence[np.ndarray]) -> str:
+    """A strategy profile in words, player by player."""
+    parts = zip(game.players, profile, game.actions, strict=True)
+    return "; ".join(f"{words.plain(player)}: {mix(one, labels)}" for player, one, labels in parts)
+
+
+def verdict(game: Game, model: Model | None = None) -> tuple[bool, str]:
+    """Whether a model's parameters (default: TQRE's) are identified from choices in one game, and that in words."""
+    from levelkit.inference.design import identification
+
+    if game.payoff_range <= 0:
+        return False, _CONSTANT
+    known = identification(game, model)
+    return known.identified, known.text
+
+
 def _equilibria(game: Game) -> list[str]:
     found = equilibria(game)
     lines = []
     for profile in found.profiles[:_MOST_EQUILIBRIA]:
         pure = all(one.max() > 1 - 1e-9 for one in profile)
-        parts = [
-            f"{words.plain(p)}: {mix(one, labels)}"
-            for p, one, labels in zip(game.players, profile, game.actions, strict=True)
-        ]
-        text = "; ".join(parts)
-        lines += textwrap.wrap(text, WIDTH, initial_indent="pure   " if pure else "mixed  ", subsequent_indent=" " * 7)
+        lines += textwrap.wrap(
+            profile_text(game, profile),
+            WIDTH,
+            initial_indent="pure   " if pure else "mixed  ",
+            subsequent_indent=" " * 7,
+        )
     if len(found) > _MOST_EQUILIBRIA:
         lines.append(
             f"and {len(found) - _MOST_EQUILIBRIA} more; levelkit games {words.plain(game.name)} --json has them"

@@ -6,11 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from levelkit.errors import DataError
 
 Progress = Callable[[int, int], None]
+
+
+def estimate_text(value: float, low: float, high: float, status: str = "", digits: int = 2) -> str:
+    """An estimate with its interval and status, e.g. "1.54 [1.20, 2.10] ok"; "-" where there is none."""
+    number = "-" if np.isnan(value) else f"{value:.{digits}f}"
+    return f"{number} [{low:.2f}, {high:.2f}] {status}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)

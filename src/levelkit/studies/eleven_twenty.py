@@ -16,7 +16,7 @@ from levelkit.datafiles import data_path
 from levelkit.inference.fit import fit
 from levelkit.models import TQRE, PoissonCH
 from levelkit.shipped import shipped_choices
-from levelkit.studies.base import Part, Request, Study
+from levelkit.studies.base import Part, Request, Study, estimate_text
 
 LOW, HIGH, TOP = 11, 20, 5
 TOLERANCE = 0.02
@@ -69,10 +69,7 @@ def observed() -> pd.DataFrame:
     for name in ("llm_eleven_twenty", "eleven_twenty"):
         choices = shipped_choices(name)
         for i in range(len(choices)):
-            row = dict(choices.cells.iloc[i])
-            if not str(row["game"]).endswith(("basic", "costless")):
-                continue
-            row = {"model": "people", "temperature": np.nan} | row
+            row = {"model": "people", "temperature": np.nan} | dict(choices.cells.iloc[i])
             parts.append(row | {"counts": choices.counts_for(i)[0]})
     frame = pd.DataFrame(parts)
     return frame.assign(temperature=frame["temperature"].astype(float))
@@ -88,38 +85,44 @@ def run(replicates: int = REPLICATES, seed: int = 0) -> pd.DataFrame:
     rows = []
     for i, row in enumerate(table.to_dict("records")):
         at = float(loglik(counts[i], np.array([row["tau"]]))[0])
-        low, high = _interval(counts[i], replicates, rng)
+        piece = _piece(row["tau"])
+        low, high, piece_low, piece_high = _intervals(counts[i], piece, replicates, rng)
         rows.append(
             {
                 "n": counts[i].sum(),
                 "best": _GRID[best[i]],
                 "best_low": low,
                 "best_high": high,
+                "piece_low": piece_low,
+                "piece_high": piece_high,
                 "loglik_published": at,
                 "loglik_best": float(values[i, best[i]]),
-                "verdict": _verdict(row["tau"], _GRID[best[i]], at, values[i]),
+                "verdict": _verdict(row["tau"], _GRID[best[i]], values[i], piece),
                 "at_jump": _at_jump(values[i], int(best[i])),
             }
         )
     found = pd.concat([table.drop(columns="counts"), pd.DataFrame(rows)], axis=1)
     found["agrees"] = (found["tau"] - found["best"]).abs() <= TOLERANCE
-    found["interval_agrees"] = ((found["low"] - found["best_low"]).abs() <= TOLERANCE) & (
-        (found["high"] - found["best_high"]).abs() <= TOLERANCE
-    )
+    for name in ("best", "piece"):
+        off = [(found[end] - found[f"{name}_{end}"]).abs() for end in ("low", "high")]
+        found[f"{name}_interval_agrees"] = (off[0] <= TOLERANCE) & (off[1] <= TOLERANCE)
     return found.merge(_proper(), on=["game", "model", "temperature"], how="left")
 
 
-def _verdict(tau: float, best: float, at: float, values: np.ndarray) -> str:
-    """Whether the published tau is the best fit of their model, a lesser optimum of it, or none."""
+def _piece(tau: float) -> slice:
+    """The part of the grid around tau on which all types ask for the same, so that the likelihood is smooth."""
+    asked, here = requests(_GRID), int(np.abs(_GRID - tau).argmin())
+    other = np.flatnonzero((asked != asked[:, [here]]).any(axis=0))
+    before, after = other[other < here], other[other > here]
+    return slice(int(before[-1]) + 1 if len(before) else 0, int(after[0]) if len(after) else len(_GRID))
+
+
+def _verdict(tau: float, best: float, values: np.ndarray, piece: slice) -> str:
+    """Whether the published tau is the best fit of their model, the best of its smooth piece, or neither."""
     if abs(tau - best) <= TOLERANCE:
         return "global optimum"
-    here = int(np.abs(_GRID - tau).argmin())
-    near = slice(max(here - 40, 0), here + 41)
-    tops = _GRID[near][values[near] >= values[near].max() - 1e-9]
-    inside = here > 0 and near.start < values[near].argmax() + near.start < here + 40
-    if inside and np.abs(tops - tau).min() <= TOLERANCE:
-        return "local optimum"
-    return "no optimum"
+    top = _GRID[piece][values[piece].argmax()]
+    return "local optimum" if abs(tau - top) <= TOLERANCE else "no optimum"
 
 
 def _at_jump(values: np.ndarray, best: int) -> bool:
@@ -128,16 +131,15 @@ def _at_jump(values: np.ndarray, best: int) -> bool:
     return bool((values[best] - beside > _JUMP).any())
 
 
-def _interval(counts: np.ndarray, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
-    """95% percentile interval of the best tau over resampled choices."""
+def _intervals(
+    counts: np.ndarray, piece: slice, replicates: int, rng: np.random.Generator
+) -> tuple[float, float, float, float]:
+    """95% percentile intervals of the best tau over resampled choices: of all tau, and of those on the piece."""
     drawn = rng.multinomial(int(counts.sum()), counts / counts.sum(), size=replicates)
-    different, place = np.unique(drawn, axis=0, return_inverse=True)
-    table = np.log(np.maximum(probabilities(_GRID), _FLOOR))
-    best = np.concatenate(
-        [(part @ table).argmax(axis=1) for part in np.array_split(different, len(different) // 200 + 1)]
-    )
-    low, high = np.quantile(_GRID[best[place.ravel()]], [0.025, 0.975])
-    return float(low), float(high)
+    values = loglik(drawn, _GRID)
+    best = _GRID[values.argmax(axis=1)], _GRID[piece][values[:, piece].argmax(axis=1)]
+    low, high, piece_low, piece_high = (float(q) for b in best for q in np.quantile(b, [0.025, 0.975]))
+    return low, high, piece_low, piece_high
 
 
 def _proper() -> pd.DataFrame:
@@ -158,22 +160,23 @@ def _proper() -> pd.DataFrame:
 
 def _parts(request: Request) -> list[Part]:
     found = run()
+    best = _with_interval(found, "best", "best_low", "best_high")
     shown = found.assign(
         game=found["game"].str.removeprefix("eleven_twenty_"),
         temperature=["" if np.isnan(t) else f"{t:g}" for t in found["temperature"]],
         printed=_with_interval(found, "tau", "low", "high"),
-        ours=_with_interval(found, "best", "best_low", "best_high") + found["at_jump"].map({True: " |", False: ""}),
+        ours=[t + " |" * j for t, j in zip(best, found["at_jump"], strict=True)],
         gain=(found["loglik_best"] - found["loglik_published"]).round(2) + 0.0,  # no "-0.00"
-        ch=_with_interval(found, "ch_estimate", "ch_low", "ch_high") + " " + found["ch_status"],
-        tqre=_with_interval(found, "tqre_estimate", "tqre_low", "tqre_high") + " " + found["tqre_status"],
+        ch=_with_interval(found, "ch_estimate", "ch_low", "ch_high", "ch_status"),
+        tqre=_with_interval(found, "tqre_estimate", "tqre_low", "tqre_high", "tqre_status"),
     )
-    agree, whole = int(found["agrees"].sum()), int((found["agrees"] & found["interval_agrees"]).sum())
+    agree, whole = int(found["agrees"].sum()), int((found["agrees"] & found["best_interval_agrees"]).sum())
     other = found[~found["agrees"]]
     notes = [
         f"{agree} of {len(found)} taus agree to {TOLERANCE} with the best fit of the model found from the numbers; "
         f"in {whole} of these {agree} both ends of the bootstrap interval do, too.",
         *(_lesser(row) for row in other.itertuples()),
-        *(_narrower(row) for row in found[found["agrees"] & ~found["interval_agrees"]].itertuples()),
+        *(_narrower(row) for row in found[found["agrees"] & ~found["best_interval_agrees"]].itertuples()),
         "|: the best tau is where a rounded mean jumps; the likelihood falls at once beyond it, and the value is the "
         "place of the jump whatever the choices.",
         "CH and TQRE are the models of this package, with uniform level 0 and best or logit replies to payoffs.",
@@ -187,11 +190,7 @@ def _parts(request: Request) -> list[Part]:
     }
     heads |= {"gain": "nats", "verdict": "printed is a", "ch": "CH", "tqre": "TQRE"}
     title = "Kader & Lee 2024, 11-20 game: tau with 95% intervals, printed, computed again, and by the general models"
-    return [
-        Part(
-            "table", title, shown.drop(columns=["agrees"]).assign(agrees=found["agrees"]), heads, {"gain": 2}, 5, notes
-        )
-    ]
+    return [Part("table", title, shown, heads, {"gain": 2}, 5, notes)]
 
 
 def _named(row: Any) -> str:
@@ -213,17 +212,16 @@ def _narrower(row: Any) -> str:
 
 
 def _why(row: Any) -> str:
-    if row.at_jump:
-        return "replicates fall on either side of the jump, and a local search does not cross it"
-    return "a local search and a global one part on some replicates"
+    if row.piece_interval_agrees:
+        own = f"[{row.piece_low:.3f}, {row.piece_high:.3f}]"
+        return f"a search that stays on the smooth piece where the printed tau lies gives {own}, within {TOLERANCE:g}"
+    return "not explained; a search that stays on one smooth piece does not give it either"
 
 
-def _with_interval(frame: pd.DataFrame, value: str, low: str, high: str) -> pd.Series[str]:
-    columns = (frame[c] for c in (value, low, high))
-    return pd.Series(
-        ["-" if np.isnan(v) else f"{v:.3f} [{a:.2f}, {b:.2f}]" for v, a, b in zip(*columns, strict=True)],
-        index=frame.index,
-    )
+def _with_interval(frame: pd.DataFrame, value: str, low: str, high: str, status: str = "") -> list[str]:
+    said = frame[status] if status else [""] * len(frame)
+    columns = zip(frame[value], frame[low], frame[high], said, strict=True)
+    return [estimate_text(*one, digits=3) for one in columns]
 
 
 STUDY = Study(

@@ -175,9 +175,10 @@ def _summary(cells: pd.DataFrame) -> Part:
     verdicts, statuses = told["verdict"].value_counts(), told["status"].value_counts()
     inside = (told["printed"] >= told["low"]) & (told["printed"] <= told["high"])
     ok = told["status"] == "ok"
+    attained = int((told["attained"] != NOT_ATTAINED).sum())
     rows = [
         ("printed values", len(told)),
-        ("come out when computed the way they were", int((told["attained"] != NOT_ATTAINED).sum())),
+        ("come out when computed the way they were", attained),
         ("of these at the best optimum of their own objective", int(verdicts.get(GLOBAL, 0))),
         ("at a lesser optimum", int(verdicts.get(LOCAL, 0))),
         ("where nothing beats uniform play", int(verdicts.get(UNDETERMINED, 0))),
@@ -189,13 +190,12 @@ def _summary(cells: pd.DataFrame) -> Part:
         ("and outside it", int((~inside & ok).sum())),
     ]
     notes = [
-        "What stands: the printed numbers can be computed again from released choices; they are what the authors' "
-        "program gave.",
+        f"What stands: {attained} of {len(told)} printed numbers can be computed again from released choices.",
         "What does not: that program's objective is not the model the paper writes down (data/published/README.md); of "
         f"{len(told)} values {verdicts.get(UNDETERMINED, 0)} rest where the data say nothing and "
         f"{verdicts.get(LOCAL, 0)} at a lesser optimum; and none comes with an error.",
         "What can be said instead is in the last columns of table2 and table3: an interval and a status for each cell. "
-        "Some 30 choices in one game do not rank models by tau.",
+        f"tau has one answer inside its range in {int(ok.sum())} of them.",
     ]
     frame = pd.DataFrame(rows, columns=["quantity", "cells"])
     title = "The competitive games of the study in numbers"

@@ -8,10 +8,9 @@ import pandas as pd
 from levelkit.choices import Choices
 from levelkit.inference.equality import equality
 from levelkit.inference.fit import fit
-from levelkit.inference.kernels import Array
 from levelkit.models import TQRE, PoissonCH
 from levelkit.shipped import shipped_choices
-from levelkit.studies.base import Part
+from levelkit.studies.base import Part, estimate_text
 from levelkit.studies.published_tqre import best_optima, matrices, published_fit, released
 
 REPLICATES = 9999
@@ -141,10 +140,6 @@ def humans_part() -> Part:
     return Part("humans", title, shown, {c: heads[c] for c in order}, digits, 2, notes)
 
 
-def _estimates(frame: pd.DataFrame, value: str, low: str, high: str, status: str) -> Array:
-    def one(v: float, a: float, b: float, s: str) -> str:
-        number = "-" if np.isnan(v) else f"{v:.2f}"
-        return f"{number} [{a:.2f}, {b:.2f}] {s}"
-
-    columns = (frame[c] for c in (value, low, high, status))
-    return np.array([one(*values) for values in zip(*columns, strict=True)], dtype=object)
+def _estimates(frame: pd.DataFrame, *columns: str) -> list[str]:
+    """Columns of value, low, high and status as texts."""
+    return [estimate_text(*values) for values in zip(*(frame[c] for c in columns), strict=True)]

@@ -227,7 +227,8 @@ function showTable(told) {
   $("preview-table").replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...columns.map((c) => element("th", { scope: "col", textContent: c.name })))), element("tbody", {}, ...rows)));
   for (const name of MAPPED) {
     const select = document.querySelector(`[data-key=c_${name}]`);
-    select.replaceChildren(element("option", { value: "-", textContent: { count: "(each row is one)", action: "(none: a column for each action)" }[name] || "(none)" }), ...told.columns.map((c) => element("option", { value: c.name, textContent: c.name })));
+    const none = told.guess[name] ? [] : [element("option", { value: "-", textContent: { count: "(each row is one)", action: "(none: a column for each action)" }[name] || "(none)" })];
+    select.replaceChildren(...none, ...told.columns.map((c) => element("option", { value: c.name, textContent: c.name })));
     if (!state[`c_${name}`] || ![...select.options].some((o) => o.value === state[`c_${name}`])) state[`c_${name}`] = told.guess[name] || "-";
     select.value = state[`c_${name}`];
   }
@@ -327,7 +328,7 @@ async function observeAll() {
   if (catalogue) showCatalogue(catalogue);
   if (state.log) {
     try {
-      const log = await ask("log", address("api/log", ["log"]));
+      const log = await ask("log", address("api/log", ["log", "catalogue"]));
       if (log) showLog(log);
     } catch (error) {
       showLog(null);
@@ -382,11 +383,12 @@ function showLog(told) {
 }
 
 async function loadMatch() {
-  const told = await ask("match", state.log ? address("api/logmatch", ["log", "match"]) : address("api/match", MATCH));
+  const told = await ask("match", state.log ? address("api/logmatch", ["log", "match", "catalogue"]) : address("api/match", MATCH));
   if (!told) return;
   seen = told;
   $("at").max = told.moves.length;
-  if (Number(state.t) > told.moves.length) set({ t: String(told.moves.length) });
+  const t = Math.min(Math.max(Math.trunc(Number(state.t)) || 0, 0), told.moves.length); // an address can say anything
+  if (String(t) !== state.t) set({ t: String(t) });
   $("at").value = state.t;
   drawMatch();
 }
