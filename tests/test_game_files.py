@@ -211,7 +211,6 @@ BAD_NFG = [
     (HEAD + '{ 2 2 }\n{ { "" 1 2 } }\n1 1 1 2', "line 3: outcome 2 is not among the 1 listed"),
     (HEAD + '{ 2 2 } { { "" 1 2 } } 1 1 1 -1', "an outcome number must be a whole number, not '-1'"),
     (HEAD + '{ {"a" "a"} {"b" "c"} } 1 2 3 4 5 6 7 8', "two actions of A are called 'a'"),
-    (HEAD + "{ 1 2 } 1 2 3 4", "A has one action only"),
 ]
 
 

@@ -393,6 +393,29 @@ def test_dominated_duplicate_and_equal_actions():
     assert lk.LogitQRE().predict(dominated, lam=np.inf)["player 1"] == pytest.approx([1, 0], abs=1e-12)
 
 
+def test_one_player_without_a_choice_leaves_a_decision():
+    wide = lk.Game.bimatrix("wide", [[5, 2, 4]], [[3, 1, 0]])
+    for lam in (0.3, 2.0):
+        p = lk.LogitQRE().predict(wide, lam=lam)
+        assert p["player 1"].tolist() == [1.0]
+        assert p["player 2"] == pytest.approx(
+            np.exp(lam * np.array([3, 1, 0])) / np.exp(lam * np.array([3, 1, 0])).sum()
+        )
+    assert lk.LogitQRE().limit(wide)["player 2"] == pytest.approx([1, 0, 0], abs=1e-12)
+    frame = lk.fit(one_cell(wide, [30, 9, 4, 2]), lk.LogitQRE()).frame()
+    # the score is zero where the mean payoff expected is the mean payoff obtained
+    p = lk.LogitQRE().predict(wide, lam=frame["estimate"][0])["player 2"]
+    assert p @ [3, 1, 0] == pytest.approx((9 * 3 + 4) / 15, abs=1e-8)
+    assert frame["n"][0] == 15  # what is forced is no choice
+
+
+def test_nobody_has_a_choice():
+    none = lk.Game.bimatrix("none", [[5.0]], [[2.0]])
+    frame = lk.fit(one_cell(none, [3, 4]), lk.LogitQRE()).frame()
+    assert frame["status"].tolist() == ["flat"]
+    assert frame["n"].tolist() == [0]
+
+
 def test_payoff_units():
     data = lk.shipped_choices("rpc2009").filter(game="rpc_sw1")
     raw = lk.fit(data, lk.LogitQRE()).frame().iloc[0]

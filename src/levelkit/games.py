@@ -75,8 +75,8 @@ class Game:
             check.same_shape(arrays[0], own, ("payoffs of player 1", f"payoffs of player {i}"), here)
         players = check.clean_players(self.players, n, f"{here}, players")
         for player, size in zip(players, arrays[0].shape, strict=True):
-            if size < 2:
-                raise DataError(f"{player} has one action only", where=here, fix="Leave that player out")
+            if size < 1:
+                raise DataError(f"{player} has no action", where=here)
         actions = check.clean_actions(self.actions, arrays[0].shape, players, f"{here}, actions")
         observed = tuple(bool(seen) for seen in self.observed) or (True,) * n
         if len(observed) != n or not any(observed):

@@ -116,6 +116,20 @@ def test_players_may_change_places(name, payoffs, tau, precision):
 WELL = ("competitive_base", "competitive_high_stake")
 
 
+@settings(max_examples=30)
+@given(names, tables(), st.integers(0, 2), taus, precisions)
+def test_a_bystander_with_one_action_changes_nothing(name, payoffs, place, tau, precision):
+    if not at_stake(payoffs):
+        return
+    plain = play(name, Game.normal_form("g", payoffs), tau, precision)
+    wider = [np.expand_dims(u, place) for u in payoffs]
+    wider.insert(place, np.expand_dims(payoffs[0], place))
+    seen = play(name, Game.normal_form("g", wider), tau, precision)
+    assert seen.pop(place).tolist() == [1.0]
+    for mine, other in zip(seen, plain, strict=True):
+        assert_allclose(mine, other, atol=1e-12)
+
+
 def simulated(seed: int, tau: float, gamma: float, n: int, size: float = 1.0) -> lk.Choices:
     """Choices by a TQRE population in two games with payoffs times `size`, on which the counts do not depend."""
     rng = np.random.default_rng(seed)

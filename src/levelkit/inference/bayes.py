@@ -23,7 +23,7 @@ from levelkit.inference import arvizdata, checks, collapsed, exact, hierarchy, k
 from levelkit.inference.covariates import check as check_covariates
 from levelkit.inference.covariates import columns_of, design
 from levelkit.inference.kernels import Array
-from levelkit.inference.likelihood import Likelihood, Units, distinct, group
+from levelkit.inference.likelihood import Likelihood, Units, distinct, group, sample_size
 from levelkit.inference.pointwise import Observations
 from levelkit.inference.posteriors import FLAT, SHIFT, Posterior, shortest
 from levelkit.inference.solved import Progress
@@ -407,7 +407,7 @@ def _estimates(
     """The table of estimates, one row for each unit and parameter."""
     reference = largest_ranges(Likelihood(model, units, scale))
     count = len(units)
-    n = units.total(units.counts.sum(axis=1))
+    n = sample_size(units)
     told = arvizdata.diagnostics(data[about["parameters"]]) if about["draws"] >= 4 else {}
     free = [p for p in model.parameters if p.name not in held]
     blocks = []

@@ -138,7 +138,9 @@ def identification(game: Game, model: Model | None = None, observed: tuple[str, 
     values = np.linalg.eigvalsh(matrix)
     largest = np.maximum(values[:, -1:], 1e-9)
     rank = int((values > 1e-9 * largest).sum(axis=1).max())
-    free = sum(a - 1 for p, a in zip(game.players, game.shape, strict=True) if p in seen)
+    sizes = dict(zip(game.players, game.shape, strict=True))
+    free = sum(sizes[p] - 1 for p in seen)
+    seen = [p for p in seen if sizes[p] > 1] or seen
     return Identification(model, game.name, tuple(seen), rank, matrix.shape[1], free)
 
 

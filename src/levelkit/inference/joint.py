@@ -17,7 +17,7 @@ from scipy.stats import qmc
 
 from levelkit.inference import intervals, optimize, surfaces
 from levelkit.inference.kernels import Array, Index
-from levelkit.inference.likelihood import Likelihood, uniform_loglik
+from levelkit.inference.likelihood import Likelihood, sample_size, uniform_loglik
 from levelkit.inference.objective import Objective, bend, from_coordinate, slope, to_coordinate
 from levelkit.inference.solved import NOTHING, Options, Progress, Solved, bind, join
 from levelkit.inference.status import Status, judge, void_directions
@@ -248,7 +248,7 @@ def solve(
     objective = bind(likelihood, fixed)
     n_units = int(layout.owner.max()) + 1
     uniform = np.bincount(layout.owner, uniform_loglik(likelihood.units), minlength=n_units)
-    totals = likelihood.units.total(likelihood.units.counts.sum(axis=1))
+    totals = sample_size(likelihood.units)
     parts = []
     for u in range(n_units):
         problem, entries = _problem(objective, layout, u)

@@ -60,12 +60,16 @@ class Stack:
 
     @cached_property
     def padded(self) -> GameArrays:
-        """The arrays with the number of games rounded up to a power of four, so that few sizes are compiled."""
+        """The arrays on the device, the number of games rounded up to a power of four, so that few sizes are compiled."""
         n = self.arrays.payoff_range.shape[0]
         size = 1
         while size < n:
             size *= 4
-        return jax.tree.map(lambda a: np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, size - n)], mode="edge"), self.arrays)
+
+        def pad(a: Array) -> jax.Array:
+            return jnp.asarray(np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, size - n)], mode="edge"))
+
+        return jax.tree.map(pad, self.arrays)
 
 
 def _needed(payoffs: Array, i: int) -> Array:
@@ -293,7 +297,8 @@ def _kernel(model: Model, what: str) -> Callable[..., tuple[jax.Array, ...]]:
     ) -> tuple[jax.Array, ...]:
         def one(i: Any) -> tuple[jax.Array, ...]:
             where, inputs = jax.tree.map(lambda a: jax.lax.dynamic_index_in_dim(a, i, keepdims=False), (index, rows))
-            return body(jax.tree.map(lambda a: a[..., where], arrays), *inputs)
+            here = jax.tree.map(lambda a: a[..., where], arrays._replace(extra=()))
+            return body(here._replace(extra=model.gathered(arrays.extra, where)), *inputs)
 
         def step(i: Any, done: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
             return tuple(jax.lax.dynamic_update_index_in_dim(d, o, i, 0) for d, o in zip(done, one(i), strict=True))

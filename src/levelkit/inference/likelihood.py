@@ -250,6 +250,11 @@ def _add(total: Array, owner: Index, parts: Array) -> None:
     total[..., owner[first]] += np.add.reduceat(parts, first, axis=-1)
 
 
+def sample_size(units: Units) -> Array:
+    """Choices in each unit, (U,); a player with one action has none to make."""
+    return _closed_form(units, lambda c, n: n if c.shape[1] > 1 else 0 * n)
+
+
 def uniform_loglik(units: Units) -> Array:
     """Log-likelihood of uniform play, (U,)."""
     return _closed_form(units, lambda c, n: np.where(n > 0, -n * np.log(c.shape[1]), 0.0))

@@ -19,6 +19,7 @@ from levelkit.inference.likelihood import (
     Likelihood,
     Units,
     multinomial_constant,
+    sample_size,
     saturated_loglik,
     uniform_loglik,
 )
@@ -135,7 +136,7 @@ class Fits:
 
     @cached_property
     def _n(self) -> Array:
-        return self.units.total(self.units.counts.sum(axis=1))
+        return sample_size(self.units)
 
     @cached_property
     def _free(self) -> Index:

@@ -121,6 +121,12 @@ class Model:
         """
         return ()
 
+    def gathered(self, extra: Any, which: jax.Array) -> Any:
+        """What `prepare` made of some of its games (batch,), for `GameArrays.extra`; games may repeat."""
+        import jax
+
+        return jax.tree.map(lambda array: array[..., which], extra)
+
     def variants(self, games: Sequence[Game]) -> tuple[Model, ...]:
         """The members of a family told apart by a choice, not by a number (which equilibrium): each is fitted, the best
         one counts.

@@ -47,7 +47,8 @@ _KEPT = 20_000
 class Branch(NamedTuple):
     """Points of principal branches, padded with copies of the last: lam (N, *batch), per range; y (N, W, *batch);
     lam_slope, y_slope: derivatives by arclength; arc (N, *batch): arclength; symmetric (*batch). crossing (*batch):
-    which of the points at one lam is read, from 0; the last one where there are fewer.
+    which of the points at one lam is read, from 0; the last one where there are fewer. which (*batch): where given, the
+    other arrays hold a column for each game, and this is the game of each member of the batch.
     """
 
     lam: Any
@@ -57,6 +58,7 @@ class Branch(NamedTuple):
     arc: Any
     symmetric: Any
     crossing: Any = 0
+    which: Any = None
 
 
 def solve(matrix: jax.Array, right: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -244,9 +246,8 @@ def prepare(games: Sequence[Game]) -> Branch:
         _branches.move_to_end(k)
     kept = [_branches[k] for k in keys]
     longest = _rounded(max(len(b.lam) for b in kept))
-    stacked = Branch(
-        *(np.stack([_lengthened(part, longest) for part in parts], axis=-1) for parts in zip(*kept, strict=True))
-    )
+    columns = zip(*(branch[:-1] for branch in kept), strict=True)
+    stacked = Branch(*(np.stack([_lengthened(part, longest) for part in parts], axis=-1) for parts in columns))
     while len(_branches) > _KEPT:
         _branches.popitem(last=False)
     return stacked
@@ -305,9 +306,10 @@ def is_symmetric(game: Game) -> bool:
 def read(payoffs: tuple[jax.Array, ...], branch: Branch, lam: jax.Array, sizes: Sequence[int]) -> jax.Array:
     """Log-odds (W, *batch) of the equilibrium at lam (*batch), per payoff range, exact and differentiable."""
     shape = jnp.broadcast_shapes(lam.shape, branch.symmetric.shape)
-    lam = jnp.broadcast_to(jnp.minimum(lam, branch.lam[-1]), shape)
+    precision = branch.lam if branch.which is None else branch.lam[:, branch.which]
+    lam = jnp.broadcast_to(jnp.minimum(lam, precision[-1]), shape)
     fixed = jax.lax.stop_gradient(lam)
-    passed = jnp.broadcast_to(branch.lam, (len(branch.lam), *shape)) > fixed
+    passed = jnp.broadcast_to(precision, (len(precision), *shape)) > fixed
     # the last point is where the search for larger lam ends
     passed = passed.at[-1].set(True)
     crosses = passed[1:] != passed[:-1]
@@ -316,6 +318,10 @@ def read(payoffs: tuple[jax.Array, ...], branch: Branch, lam: jax.Array, sizes: 
     left = jnp.argmax(crosses & (number == wanted), axis=0)
 
     def at(array: jax.Array, where: jax.Array) -> jax.Array:
+        if branch.which is not None:
+            return (
+                jnp.moveaxis(array[where, ..., branch.which], -1, 0) if array.ndim > 2 else array[where, branch.which]
+            )
         full = jnp.broadcast_to(array, (*array.shape[: array.ndim - branch.symmetric.ndim], *shape))
         index = where.reshape(1, *(1,) * (full.ndim - 1 - where.ndim), *where.shape)
         return jnp.take_along_axis(full, jnp.broadcast_to(index, (1, *full.shape[1:])), axis=0)[0]

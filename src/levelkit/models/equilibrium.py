@@ -67,6 +67,10 @@ class LogitQRE(Model):
         """The games' principal branches."""
         return branches.prepare(games)._replace(crossing=np.full(len(games), self.crossing or 0))
 
+    def gathered(self, extra: branches.Branch, which: jax.Array) -> branches.Branch:
+        """The branches stay where they are: of all their points a prediction reads two."""
+        return extra._replace(symmetric=extra.symmetric[which], crossing=extra.crossing[which], which=which)
+
     def variants(self, games: Sequence[Game]) -> tuple[Model, ...]:
         """One for each equilibrium that the most folded branch has at one lam."""
         if self.crossing is not None:

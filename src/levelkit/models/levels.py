@@ -133,6 +133,8 @@ class LevelModel(Model):
                 play = tuple(best_response(u, game.payoff_range) for u in payoffs)
             else:
                 play = tuple(logit_response(u, lam, game.payoff_range) for u in payoffs)
+            # where no opponent has a choice, payoffs do not vary with the parameters: give them all of the batch
+            play = tuple(jnp.broadcast_to(p, b.shape) for p, b in zip(play, below, strict=True))
             shown = play if tremble is None else tuple(s + tremble * (1.0 / s.shape[0] - s) for s in play)
             mixture = tuple(m + weight * (s - m) for m, s in zip(mixture, shown, strict=True))
             return (play, mixture), (shown if keep else None)
