@@ -60,7 +60,7 @@ class Stack:
 
     @cached_property
     def padded(self) -> GameArrays:
-        """The arrays on the device, the number of games rounded up to a power of four, so that few sizes are compiled."""
+        """The arrays, on the device; their number rounded up to a power of four, so that few sizes are compiled."""
         n = self.arrays.payoff_range.shape[0]
         size = 1
         while size < n:
