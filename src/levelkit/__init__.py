@@ -39,6 +39,9 @@ _WHERE = {
     "Fits": "levelkit.inference.results",
     "Status": "levelkit.inference.status",
     "identification": "levelkit.inference.design",
+    "power": "levelkit.inference.power",
+    "needed": "levelkit.inference.power",
+    "next_games": "levelkit.inference.power",
     "level_play": "levelkit.inference.design",
     "play_by_level": "levelkit.inference.design",
     "Model": "levelkit.models",
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
     from levelkit.inference.equality import equality
     from levelkit.inference.fit import fit
     from levelkit.inference.posteriors import Posterior, read_posterior
+    from levelkit.inference.power import needed, next_games, power
     from levelkit.inference.prior_predictive import prior_predictive
     from levelkit.inference.regress import Regression, regress
     from levelkit.inference.results import Fits

@@ -133,7 +133,7 @@ def identification(game: Game, model: Model | None = None, observed: tuple[str, 
     information = kernels.scores(model, Stack.of([game], model), index, table, theta, seeds)[2]
     matrix = np.moveaxis(information, -1, 0)
     if members:
-        basis = _simplex_basis(len(parameters), members)
+        basis = simplex_basis(len(parameters), members)
         matrix = basis.T @ matrix @ basis
     values = np.linalg.eigvalsh(matrix)
     largest = np.maximum(values[:, -1:], 1e-9)
@@ -144,7 +144,8 @@ def identification(game: Game, model: Model | None = None, observed: tuple[str, 
     return Identification(model, game.name, tuple(seen), rank, matrix.shape[1], free)
 
 
-def _simplex_basis(size: int, members: list[int]) -> Array:
+def simplex_basis(size: int, members: list[int]) -> Array:
+    """Orthonormal directions (size, size - 1) along which the members keep their sum."""
     normal = np.zeros((1, size))
     normal[0, members] = 1.0
     return np.linalg.svd(normal)[2][1:].T
