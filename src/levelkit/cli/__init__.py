@@ -12,7 +12,20 @@ from collections.abc import Sequence
 import typer
 
 from levelkit.cli import app as app_page
-from levelkit.cli import bootstrap, compare, demo, depth, equality, fit, games, observer, posterior, regress, reproduce
+from levelkit.cli import (
+    bootstrap,
+    compare,
+    demo,
+    depth,
+    equality,
+    fit,
+    games,
+    observer,
+    posterior,
+    power,
+    regress,
+    reproduce,
+)
 from levelkit.cli.output import complain, silence
 from levelkit.errors import LevelkitError
 
@@ -36,6 +49,7 @@ app.command("bootstrap")(bootstrap.command)
 app.command("compare")(compare.command)
 app.command("equality")(equality.command)
 app.command("posterior")(posterior.command)
+app.command("power")(power.command)
 app.command("regress")(regress.command)
 app.command("reproduce")(reproduce.command)
 app.command("app")(app_page.command)

@@ -20,6 +20,9 @@ def command(
     released: Annotated[
         Path | None, typer.Option(help="Folder of files that the authors released, for parts that need them.")
     ] = None,
+    plots: Annotated[
+        Path | None, typer.Option(help="Folder for the figures of the parts that have one (.svg).", show_default=False)
+    ] = None,
     out: arguments.Out = [],  # noqa: B006
     json: arguments.Json = False,
 ) -> None:
@@ -42,14 +45,17 @@ def command(
     for path in out:  # better now than after the work
         sheets.suffix_of(path)
         output.need_folder(path)
+    if plots is not None and plots.exists() and not plots.is_dir():
+        raise UsageError(f"--plots {plots} is a file; give a folder")
     from levelkit.report.records import dumps
 
     with output.progress("Computing") as told:
         made = found.run(Request(wanted, released, told))
         for path in out:
             report.write(made, path)
+        drawn = report.draw(made, plots) if plots is not None else []
     output.show(dumps(report.record(made)) if json else report.text(made))
-    for path in out:
+    for path in [*out, *drawn]:
         output.tell(f"wrote {path}")
 
 

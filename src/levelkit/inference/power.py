@@ -82,7 +82,7 @@ def power(
     model: Model | None = None,
     *,
     n: int,
-    scale: str = "raw",
+    scale: str = "range",
     interval: float = 0.95,
     replicates: int = REPLICATES,
     seed: int = 0,
@@ -91,13 +91,14 @@ def power(
 ) -> Power:
     """How well the games, played n times by each player, pooled, would determine a model's parameters.
 
-    params: the supposed truth, such as tau=1.5, gamma=0.3; precisions per payoff unit, or per range with scale="range".
+    params: the supposed truth, such as tau=1.5, gamma=3; precisions per payoff range, or per payoff unit with
+    scale="raw".
 
     Raises:
         UsageError: parameters missing or impossible, n or replicates no positive whole number, unknown game or scale.
 
     >>> import levelkit as lk
-    >>> lk.power("stag_hunt_base", n=50, tau=1.5, gamma=0.3, replicates=20).frame()["flat"].tolist()
+    >>> lk.power("stag_hunt_base", n=50, tau=1.5, gamma=3, replicates=20).frame()["flat"].tolist()
     [1.0, 1.0]
     """
     chosen, model = _games(games), model or TQRE()
@@ -129,7 +130,7 @@ def needed(
     aim: float = 0.8,
     within: float | None = None,
     parameter: str | None = None,
-    scale: str = "raw",
+    scale: str = "range",
     interval: float = 0.95,
     replicates: int = REPLICATES,
     seed: int = 0,

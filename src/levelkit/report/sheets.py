@@ -47,7 +47,8 @@ class Sheet:
         for i, row in enumerate(self.cells):
             body += [rule] if i in self.rules else []
             body.append(line(row).rstrip())
-        out = [*textwrap.wrap(self.title, width), rule, line(self.heads).rstrip(), rule, *body, rule]
+        table = [rule, line(self.heads).rstrip(), rule, *body, rule] if body else []
+        out = [*textwrap.wrap(self.title, width), *table]
         for note in self.notes:
             out += textwrap.wrap(note, width, initial_indent="* ", subsequent_indent="  ", break_on_hyphens=False)
         return "\n".join(out) + "\n"

@@ -50,3 +50,11 @@ def write(parts: Sequence[Part], path: str | Path) -> Path:
     return sheets.write(
         path, frame, lambda format: sheets.shown([sheet(p) for p in parts], format), lambda: record(parts)
     )
+
+
+def draw(parts: Sequence[Part], folder: str | Path) -> list[Path]:
+    """Write the figures of all parts that have one into a folder, which is made if need be, as <part>.svg."""
+    from levelkit.report.plots import style
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return [style.save(p.figure(), Path(folder) / f"{p.name}.svg") for p in parts if p.figure is not None]

@@ -11,7 +11,13 @@ from levelkit.errors import UsageError
 if TYPE_CHECKING:
     from levelkit.studies.base import Study
 
-STUDIES = {"rpc2009": "rpc2009", "tqre-llm": "tqre_llm", "depth2026": "depth2026", "eleven-twenty": "eleven_twenty"}
+STUDIES = {
+    "rpc2009": "rpc2009",
+    "tqre-llm": "tqre_llm",
+    "depth2026": "depth2026",
+    "eleven-twenty": "eleven_twenty",
+    "humans": "humans",
+}
 """Names as a user types them, and the module of each."""
 
 

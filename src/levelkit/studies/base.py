@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from levelkit.errors import DataError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Progress = Callable[[int, int], None]
 
@@ -25,8 +29,8 @@ class Part:
     """One table computed again.
 
     frame: all its numbers. heads: which columns a reader is shown, and under what head; digits: decimals of some of
-    them. left: how many of the first columns are words. notes: plain words on what came out. chart: how the frame is
-    drawn, if it is (see `levelkit.report.studies`).
+    them. left: how many of the first columns are words. notes: plain words on what came out. figure: draws it, if it is
+    drawn.
     """
 
     name: str
@@ -36,7 +40,7 @@ class Part:
     digits: Mapping[str, int] = field(default_factory=dict)
     left: int = 1
     notes: Sequence[str] = ()
-    chart: str = ""
+    figure: Callable[[], Figure] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ came to rest, and our proper estimate (TQRE with true beliefs, global search) wi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,9 @@ from levelkit.studies.published_tqre import (
     released,
     uniform_loglik,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COMPETITIVE = ("competitive_base", "competitive_high_stake", "competitive_low_stake")
 ATTAINED = 0.0011
@@ -110,7 +113,18 @@ def _competitive_part(name: str, table: int, cells: pd.DataFrame) -> Part:
     heads = {c: heads[c] for c in order_of}
     digits = {"printed": 3, "published": 3, "estimate": 2, "n": 0}
     title = f"Table {table}, competitive games: printed tau, and what the released choices say"
-    return Part(name, title, shown.reset_index(drop=True), heads, digits, 2, _competitive_notes(mine))
+    return Part(
+        name, title, shown.reset_index(drop=True), heads, digits, 2, _competitive_notes(mine),
+        figure=lambda: _competitive_figure(shown, title),
+    )  # fmt: skip
+
+
+def _competitive_figure(shown: pd.DataFrame, title: str) -> Figure:
+    """Proper intervals with the printed values, a panel for each game (figure 3 of the study, for all three)."""
+    from levelkit.report.plots.dots import dots
+
+    frame = shown.sort_values("model", key=lambda c: c.str.casefold(), kind="stable")
+    return dots(frame.assign(label=frame["model"], panel=frame["short"]), "tau (levels)", title)
 
 
 def interval_text(row: Mapping[Any, Any]) -> str:
@@ -156,6 +170,18 @@ def _run(request: Request) -> list[Part]:
             from levelkit.studies import tqre_llm_inversion
 
             parts.append(tqre_llm_inversion.part(request.progress))
+        elif name == "distribution":
+            from levelkit.studies import tqre_llm_distribution
+
+            parts.append(tqre_llm_distribution.part())
+        elif name == "features":
+            from levelkit.studies import tqre_llm_features
+
+            parts += tqre_llm_features.parts(request)
+        elif name == "design":
+            from levelkit.studies import tqre_llm_design
+
+            parts.append(tqre_llm_design.part(request.progress))
         elif name in ("table4", "table5"):
             from levelkit.studies import tqre_llm_personas
 
@@ -210,9 +236,12 @@ STUDY = Study(
         "table3": "the same with chain of thought",
         "table4": "regressions on persona features (needs --released: the authors' files)",
         "table5": "the same with chain of thought (needs --released)",
+        "features": "mean tau by persona feature, figures 6 and 7 (needs --released)",
+        "distribution": "printed taus by game, figures 2 and 4, beside what one can be known to",
         "summary": "what stands and what does not, in numbers and words",
         "cot": "chain of thought against none: tau with intervals, permutation tests",
         "humans": "people in Stahl-Wilson game 10: four samples under both conventions",
+        "design": "which of its games can tell tau at all, and with how many plays",
         "inversion": "2x2, Bayesian and signaling games: which counts could have given the printed tau",
     },
     default=("table2", "table3"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
@@ -12,6 +15,9 @@ from levelkit.models import TQRE, PoissonCH
 from levelkit.shipped import shipped_choices
 from levelkit.studies.base import Part, estimate_text
 from levelkit.studies.published_tqre import best_optima, matrices, published_fit, released
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 REPLICATES = 9999
 SIGNIFICANT = 0.05
@@ -113,7 +119,24 @@ def cot_part() -> Part:
         "Figures of the paper that rank models by chain of thought rest on point estimates without errors.",
     ]
     title = "Chain of thought: tau over the three competitive games, and whether choices differ at all"
-    return Part("cot", title, shown, heads, {f"p_max_{g}": 4 for g in games}, 3, notes)
+    digits = {f"p_max_{g}": 4 for g in games}
+    return Part("cot", title, shown, heads, digits, 3, notes, figure=lambda: _cot_figure(table, title))
+
+
+def _cot_figure(table: pd.DataFrame, title: str) -> Figure:
+    from levelkit.report.plots.dots import dots
+
+    return dots(_long(table, "model", {"plain": "plain", "cot": "chain of thought"}), "tau (levels)", title)
+
+
+def _long(table: pd.DataFrame, label: str, series: Mapping[str, str]) -> pd.DataFrame:
+    """One row for each label and series, from columns named after the series' stem."""
+    rows = []
+    for row in table.to_dict("records"):
+        for stem, name in series.items():
+            columns = {c: row.get(f"{stem}_{c}", row.get(stem)) for c in ("estimate", "low", "high", "status")}
+            rows.append({"label": row[label], "series": name, **columns})
+    return pd.DataFrame(rows)
 
 
 def humans_part() -> Part:
@@ -137,7 +160,14 @@ def humans_part() -> Part:
     title = "People in Stahl-Wilson game 10: four samples that go by one name"
     order = ["sample", "counts", *(c for c in heads if c not in ("sample", "counts"))]
     digits = {"n": 0, "published_way": 3, "published_way_best": 3}
-    return Part("humans", title, shown, {c: heads[c] for c in order}, digits, 2, notes)
+
+    def figure() -> Figure:
+        from levelkit.report.plots.dots import dots
+
+        named = table.assign(label=table["sample"] + " (" + table["counts"] + ")")
+        return dots(_long(named, "label", {m: m for m in _MODELS}), "tau (levels)", title)
+
+    return Part("humans", title, shown, {c: heads[c] for c in order}, digits, 2, notes, figure=figure)
 
 
 def _estimates(frame: pd.DataFrame, *columns: str) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from levelkit.errors import UsageError
 from levelkit.report import words
+from levelkit.report.plots import marks
 from levelkit.report.plots import style as st
 from levelkit.report.view import FitsLike, View
 
@@ -53,7 +54,7 @@ def estimates(fits: FitsLike, parameter: str | None = None, *, sort: bool | None
                 axes = grid[b * len(parameters) + j]
                 for y, k in enumerate(part):
                     if k in rows[p]:
-                        _draw(axes, view, rows[p][k], y, scales[p])
+                        marks.interval(axes, view.frame.iloc[rows[p][k]], y, scales[p])
                 _finish(axes, view, p, scales[p], labels if j == 0 else None, per)
         _legend(figure, view, parameters, left_out)
     return figure
@@ -71,22 +72,7 @@ def _chosen(view: View, parameters: list[str], sort: bool | None, most: int) -> 
     return ids[:most].tolist(), max(0, len(ids) - most)
 
 
-class _Linear:
-    """A plain axis from 0 (or the smallest value) with room at the ends for arrows."""
-
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
-        room = 0.06 * (high - low)
-        self.limits = (low - room, high + room)
-
-    def __call__(self, values: Any) -> np.ndarray:
-        return np.asarray(np.clip(np.asarray(values, float), *self.limits))
-
-    def apply(self, axes: Axes, which: str) -> None:
-        axes.set_xlim(*self.limits)
-
-
-def _axis(view: View, parameter: str) -> _Linear | st.Compact:
+def _axis(view: View, parameter: str) -> marks.Linear | st.Compact:
     """Linear where all finite values are of one size; else decades with places for 0 and infinity."""
     part = view.frame.iloc[view.rows(parameter)]
     sure = part[part["status"] != "flat"]
@@ -94,56 +80,18 @@ def _axis(view: View, parameter: str) -> _Linear | st.Compact:
     finite = numbers[np.isfinite(numbers) & (numbers > 0)]
     known = view.parameter(parameter)
     if known is not None and math.isfinite(known.high) and known.low == 0 and (known.high <= 1 or not len(finite)):
-        return _Linear(0.0, known.high)
+        return marks.Linear(0.0, known.high)
     centres = sure["estimate"].to_numpy(dtype=float)
     centres = centres[np.isfinite(centres) & (centres > 0)]
     unbounded = np.isposinf(sure["estimate"].to_numpy(dtype=float)).any()
     spread = centres.max() / centres.min() if len(centres) else 1.0
     if len(finite) and spread <= 20 and not unbounded and finite.max() <= 4 * centres.max(initial=1e-300):
-        return _Linear(0.0, float(finite.max()) * 1.02)
+        return marks.Linear(0.0, float(finite.max()) * 1.02)
     return st.Compact.around(finite)
 
 
-def _draw(axes: Axes, view: View, i: int, y: float, scale: _Linear | st.Compact) -> None:
-    row = view.frame.iloc[i]
-    status = str(row["status"])
-    colour = st.STATUS_COLOUR.get(status, st.BLACK)
-    left, right = scale.limits
-    if status == "flat":
-        axes.barh(y, right - left, left=left, height=0.62, color=st.LIGHT, edgecolor="none", zorder=1)
-        return
-    low, high, estimate = (float(row[c]) for c in ("low", "high", "estimate"))
-    if not math.isnan(low) and not math.isnan(high):
-        ends = [float(v) for v in scale([low, high])]
-        axes.plot(ends, [y, y], color=colour, linewidth=1.4, solid_capstyle="butt", zorder=2)
-        at = float(scale(estimate)) if not math.isnan(estimate) else math.nan
-        unbounded = (ends[0] <= left and low > 0, math.isinf(high) or ends[1] > right)
-        for end, is_open, head in ((ends[0], unbounded[0], "<"), (ends[1], unbounded[1], ">")):
-            if abs(end - at) > 1e-9 * (right - left):  # where the estimate is the end, its mark stands there
-                axes.plot(
-                    [end],
-                    [y],
-                    marker=head if is_open else "|",
-                    markersize=5.0,
-                    color=colour,
-                    linestyle="none",
-                    clip_on=False,
-                )
-    if not math.isnan(estimate):
-        axes.plot(
-            [float(scale(estimate))],
-            [y],
-            marker=st.STATUS_MARKER.get(status, "*"),
-            markersize=5.2,
-            color=colour,
-            linestyle="none",
-            zorder=3,
-            clip_on=False,
-        )
-
-
 def _finish(
-    axes: Axes, view: View, parameter: str, scale: _Linear | st.Compact, names: list[str] | None, per: int
+    axes: Axes, view: View, parameter: str, scale: marks.Linear | st.Compact, names: list[str] | None, per: int
 ) -> None:
     known = view.parameter(parameter)
     axes.set_xlabel(st.axis_label(known.label if known else parameter, view.units()[parameter]))
@@ -157,22 +105,12 @@ def _finish(
 
 
 def _legend(figure: Figure, view: View, parameters: list[str], left_out: int) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     part = view.frame[view.frame["parameter"].isin(parameters)]
-    handles: list[Any] = []
-    for status in view.statuses:
-        if (part["status"] == status).any():
-            colour = st.STATUS_COLOUR.get(status, st.BLACK)
-            if status == "flat":
-                handles.append(Patch(facecolor=st.LIGHT, edgecolor="none", label="flat: not determined"))
-            else:
-                marker = st.STATUS_MARKER.get(status, "*")
-                handles.append(Line2D([], [], marker=marker, color=colour, markersize=5.2, linewidth=1.4, label=status))
     sure = part[part["status"] != "flat"]
-    if np.isinf(sure["high"].to_numpy(dtype=float)).any():
-        handles.append(Line2D([], [], marker=">", color=st.INK, markersize=5, linewidth=1.4, label="no upper bound"))
+    handles = marks.meanings(
+        [status for status in view.statuses if (part["status"] == status).any()],
+        unbounded=bool(np.isinf(sure["high"].to_numpy(dtype=float)).any()),
+    )
     figure.legend(
         handles=handles,
         loc="outside lower left",
