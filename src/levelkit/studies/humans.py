@@ -143,11 +143,10 @@ def _temperatures(table: pd.DataFrame) -> list[str]:
     """How far one model's taus lie apart by temperature, for the model where they do most."""
     parts = table["who"].str.extract(r"^(.*), temperature ")[0]
     ends = table.groupby(parts)["estimate"].agg(["min", "max"])
-    ratio = ends["max"] / ends["min"].clip(lower=1e-9)
-    if not len(ratio):
+    if not len(ends):
         return []
-    top = ratio.idxmax()
-    low, high = float(ends["min"][top]), float(ends["max"][top])
+    at = int((ends["max"] / ends["min"].clip(lower=1e-9)).argmax())
+    top, (low, high) = ends.index[at], ends.to_numpy()[at]
     return [
         f"One model at several temperatures is several players: {top} has tau from {low:.2f} to {high:.2f}. A name "
         "without its temperature has no rank."

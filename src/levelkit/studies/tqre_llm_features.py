@@ -7,6 +7,7 @@ whose choices tell nothing about tau, so that their number is where the search c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ MODELS = {
 _ARMS = {0: "plain", 1: "chain of thought"}
 
 
-def means(folder: Path, progress: Progress | None = None) -> pd.DataFrame:
+def means(folder: Path, progress: Progress | None = None, models: Mapping[str, str] = MODELS) -> pd.DataFrame:
     """One row for each model, arm, feature and value: model, arm, feature, value, n (personas), mean, low, high, flat
     (share that tell nothing), p (Welch's test that all values of the feature have the same mean), p_holm (over all
     features of all models and arms).
@@ -37,8 +38,8 @@ def means(folder: Path, progress: Progress | None = None) -> pd.DataFrame:
     profile = profile.iloc[:PERSONAS].assign(persona=np.arange(1, PERSONAS + 1))
     rows, tests = [], []
     for cot, arm in _ARMS.items():
-        taus = published_taus(folder, cot, progress).merge(profile, on="persona")
-        taus["model"] = taus["model"].map(MODELS)
+        taus = published_taus(folder, cot, progress, models).merge(profile, on="persona")
+        taus["model"] = taus["model"].map(dict(models))
         for model, own in taus.groupby("model", sort=True):
             for feature in FEATURES:
                 groups = [g["estimate"].to_numpy() for _, g in own.groupby(feature)]

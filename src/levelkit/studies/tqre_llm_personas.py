@@ -7,7 +7,7 @@ by the general estimator, where a persona whose choices tell nothing has no tau.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -57,13 +57,19 @@ def _published(row: tuple[float, ...]) -> tuple[float, float]:
     return found.tau, found.loglik
 
 
-def published_taus(folder: Path, cot: int, progress: Progress | None = None) -> pd.DataFrame:
-    """Every persona's tau under the published convention: model, persona, estimate, loglik, status, parameter.
+def published_taus(
+    folder: Path, cot: int, progress: Progress | None = None, models: Collection[str] = ()
+) -> pd.DataFrame:
+    """Every persona's tau under the published convention: model, persona, estimate, loglik, status, parameter; of all
+    models, or those named as in the files.
 
     status is flat where nothing beats uniform play, so that the estimate is where the search came to rest.
     """
     table = frequencies(folder / PERSONA_FILES[cot])
-    table = table[table["persona"] <= PERSONAS].reset_index(drop=True)
+    table = table[table["persona"] <= PERSONAS]
+    if models:
+        table = table[table["model"].isin(list(models))]
+    table = table.reset_index(drop=True)
     rows = [tuple(r) for r in (table.iloc[:, 3:].to_numpy(float) / 100).tolist()]
     different = list(dict.fromkeys(rows))
     found: dict[tuple[float, ...], tuple[float, float]] = {}

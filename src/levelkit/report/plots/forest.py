@@ -54,7 +54,7 @@ def estimates(fits: FitsLike, parameter: str | None = None, *, sort: bool | None
                 axes = grid[b * len(parameters) + j]
                 for y, k in enumerate(part):
                     if k in rows[p]:
-                        marks.interval(axes, view.frame.iloc[rows[p][k]], y, scales[p])
+                        marks.interval(axes, view.frame.iloc[rows[p][k]].to_dict(), y, scales[p])
                 _finish(axes, view, p, scales[p], labels if j == 0 else None, per)
         _legend(figure, view, parameters, left_out)
     return figure
