@@ -20,7 +20,11 @@ def command(
     holdout: Annotated[
         str | None, typer.Option(help="Leave out each value of this column in turn: game, or a group.")
     ] = None,
+    loo: Annotated[
+        bool, typer.Option("--loo", help="Also leave each player's choices in a cell out of the posterior.")
+    ] = False,
     scale: arguments.Scale = "raw",
+    seed: arguments.Seed = 0,
     columns: arguments.Columns = [],  # noqa: B006
     out: Annotated[
         list[Path], typer.Option(help="Write to .csv, .tsv, .json, .parquet, .md or .txt.", show_default=False)
@@ -49,7 +53,7 @@ def command(
     table = read_choices(choices, games, columns=mapped, strict=strict)
     output.show_problems(table.problems)
     with output.progress("Comparing"):
-        result = compare(table, made, by_names, holdout=holdout, scale=scale)
+        result = compare(table, made, by_names, holdout=holdout, loo=loo, scale=scale, seed=seed)
         body = records.dumps(comparison.record(result)) if json else comparison.text(result)
         for path in out:
             comparison.write(result, path)

@@ -77,12 +77,15 @@ def diagnostics(draws: xr.Dataset) -> dict[str, xr.Dataset]:
 
 @dataclass(frozen=True, eq=False)
 class Loo:
-    """Leave-one-observation-out predictive density (nats), its standard error, effective parameters, Pareto k (N,)."""
+    """Leave-one-observation-out predictive density (nats), its standard error, effective parameters; Pareto k and the
+    density of each observation (N,).
+    """
 
     elpd: float
     se: float
     p: float
     k: Array
+    each: Array
 
 
 def loo(data: Any) -> Loo:
@@ -92,4 +95,5 @@ def loo(data: Any) -> Loo:
         found = arviz.loo(data, pointwise=True)
     elpd = float(found["elpd_loo"] if OLD else found.elpd)
     p = float(found["p_loo"] if OLD else found.p)
-    return Loo(elpd, float(found["se"] if OLD else found.se), p, np.asarray(found.pareto_k).ravel())
+    each = np.asarray(found["loo_i"] if OLD else found.elpd_i).ravel()
+    return Loo(elpd, float(found["se"] if OLD else found.se), p, np.asarray(found.pareto_k).ravel(), each)

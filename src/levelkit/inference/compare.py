@@ -14,6 +14,7 @@ from scipy.stats import chi2, norm
 
 from levelkit.choices import Choices
 from levelkit.errors import DataError, UsageError
+from levelkit.inference.bayes import posterior
 from levelkit.inference.fit import fit
 from levelkit.inference.kernels import Array
 from levelkit.inference.likelihood import Likelihood, group
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LEFT_OUT = "left_out"
 # Below this standard deviation of the log-likelihood ratio per choice, two models predict the same.
 _SAME = 1e-6
+_LOO = ["elpd", "se", "pareto_k", "unreliable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,7 @@ class Comparison:
     by: tuple[str, ...]
     holdout: str | None
     folds: pd.DataFrame
+    loos: tuple[pd.DataFrame, ...] = ()
 
     @property
     def keys(self) -> pd.DataFrame:
@@ -49,7 +52,8 @@ class Comparison:
 
         loglik in nats without the multinomial constant. gain: nats per choice over uniform play, with a 95% interval
         from the variation between choices. held_out: log-likelihood of the left-out choices, summed over folds, missing
-        without `holdout`.
+        without `holdout`. With `loo` also loo, loo_se (expected log density of one player's choices in a cell, left out
+        of the posterior, summed), pareto_k (the largest), unreliable (observations with k above 0.7).
         """
         parts = []
         for m, fits in enumerate(self.fits):
@@ -62,6 +66,8 @@ class Comparison:
             part["gain_low"], part["gain_high"] = part["gain"] - half, part["gain"] + half
             part["completeness"] = stats["completeness"].to_numpy()
             part["held_out"], part["held_out_se"] = self._held_out(m)
+            if self.loos:
+                part[["loo", "loo_se", "pareto_k", "unreliable"]] = self.loos[m][_LOO].to_numpy()
             part["estimates"] = _estimates(fits)
             part["status"] = fits.status
             part["_unit"], part["_model"] = np.arange(len(part)), m
@@ -162,14 +168,16 @@ class Comparison:
         return base | {"statistic": z, "p": p, "favours": winner, "note": ""}
 
     def chosen(self, criterion: str = "bic") -> pd.Series:
-        """Label of the model that a criterion prefers, by unit: "aic", "bic" or "held_out"."""
-        if criterion not in ("aic", "bic", "held_out"):
-            raise UsageError(f"criterion = {criterion!r}: choose aic, bic or held_out")
+        """Label of the model that a criterion prefers, by unit: "aic", "bic", "held_out" or "loo"."""
+        if criterion not in ("aic", "bic", "held_out", "loo"):
+            raise UsageError(f"criterion = {criterion!r}: choose aic, bic, held_out or loo")
+        if criterion == "loo" and not self.loos:
+            raise UsageError("there is no leave-one-out; compare with loo=True")
         if criterion == "held_out" and self.holdout is None:
             raise UsageError("nothing was held out; compare with holdout='game' or another column")
         frame = self.frame()
         values = frame[criterion].to_numpy().reshape(len(self.keys), len(self.fits))
-        score = values if criterion == "held_out" else -values
+        score = -values if criterion in ("aic", "bic") else values
         labels = np.array(self.labels, dtype=object)
         best = np.where(np.isnan(score).all(axis=1), "", labels[np.nan_to_num(score, nan=-np.inf).argmax(axis=1)])
         return pd.Series(best, name=criterion)
@@ -244,12 +252,15 @@ def compare(
     by: Sequence[str] | str = (),
     *,
     holdout: str | None = None,
+    loo: bool = False,
     scale: str = "raw",
+    seed: int = 0,
 ) -> Comparison:
     """Fit several models to the same choices and say which explains them.
 
     by: as in `fit`. holdout: a column ("game" or a group column): each of its values within a unit is left out once,
-    the model is fitted to the rest, and the left-out choices are predicted. Raises UsageError for fewer than two
+    the model is fitted to the rest, and the left-out choices are predicted. loo: also leave each player's choices in
+    each cell out of the posterior under the models' own priors, by importance sampling; seed: of its draws. Raises UsageError for fewer than two
     models, or a holdout column that is also in `by`.
 
     >>> import levelkit as lk
@@ -271,7 +282,23 @@ def compare(
         [_folds(choices, m, columns, holdout, scale).assign(model=i) for i, m in enumerate(models)] if holdout else []
     )
     empty = pd.DataFrame({"unit": [], "fold": [], "loglik": [], "model": []})
-    return Comparison(fits, _labels(models), columns, holdout, pd.concat(folds, ignore_index=True) if folds else empty)
+    told = pd.concat(folds, ignore_index=True) if folds else empty
+    loos = tuple(_loo(choices, m, columns, scale, seed, f) for m, f in zip(models, fits, strict=True)) if loo else ()
+    return Comparison(fits, _labels(models), columns, holdout, told, loos)
+
+
+def _loo(choices: Choices, model: Model, by: tuple[str, ...], scale: str, seed: int, fits: Fits) -> pd.DataFrame:
+    """Leave-one-out of each unit, in the order of the fits' units; without parameters nothing is learnt, so that it is
+    the log-likelihood.
+    """
+    if not model.parameters:
+        value = fits.stats()["loglik"].to_numpy()
+        return pd.DataFrame({"elpd": value, "se": np.nan, "pareto_k": 0.0, "unreliable": 0})
+    table = posterior(choices, model, by=by, scale=scale, seed=seed).loo_by_unit()
+    if not by:
+        return table
+    order = pd.MultiIndex.from_frame(table[list(by)].astype(str))
+    return table.iloc[order.get_indexer(pd.MultiIndex.from_frame(fits.units.keys[list(by)].astype(str)))]
 
 
 def _folds(choices: Choices, model: Model, by: tuple[str, ...], holdout: str, scale: str) -> pd.DataFrame:

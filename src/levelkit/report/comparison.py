@@ -12,6 +12,7 @@ import pandas as pd
 
 from levelkit.binomial import wilson
 from levelkit.errors import UsageError
+from levelkit.inference.posteriors import UNRELIABLE
 from levelkit.report import records, sheets, words
 from levelkit.report.plots import style as st
 
@@ -25,6 +26,10 @@ ABOUT = (
     "share of the way from uniform play to the observed frequencies. Vuong tests and intervals take choices to be "
     "independent."
 )
+LOO = (
+    " LOO: log density of one player's choices in a cell, predicted from the others under the model's prior, by "
+    "Pareto-smoothed importance sampling."
+)
 WIDTH = 88
 
 
@@ -37,18 +42,19 @@ def text(result: Comparison) -> str:
         mine = frame.iloc[u * size : (u + 1) * size]
         where = ", ".join(f"{c} {words.plain(str(result.keys[c].iloc[u]))}" for c in result.by) or "all choices pooled"
         blocks.append(f"{where}: n = {mine['n'].iloc[0]:g}")
-        blocks.append(_table(mine, result.holdout is not None))
+        blocks.append(_table(mine, result.holdout is not None, bool(result.loos)))
         pairs = tests.iloc[u :: len(result.keys)] if len(result.keys) else tests
         blocks.extend(f"  {_test(row)}" for row in pairs.itertuples())
         blocks.append(textwrap.fill(f"=> {verdict[u]}.", WIDTH, subsequent_indent="   "))
         blocks.append("")
-    blocks.append(textwrap.fill(ABOUT, WIDTH))
+    blocks.append(textwrap.fill(ABOUT + (LOO if result.loos else ""), WIDTH))
     return "\n".join(blocks) + "\n"
 
 
-def _table(mine: pd.DataFrame, holdout: bool) -> str:
+def _table(mine: pd.DataFrame, holdout: bool, loo: bool = False) -> str:
     head = ["model", "loglik", "free", "AIC", "BIC", "gain [95%]", "complete"]
     head += ["left out (s.e.)"] if holdout else []
+    head += ["LOO (s.e.)"] if loo else []
     body = []
     row: Any
     for row in mine.itertuples():
@@ -62,15 +68,25 @@ def _table(mine: pd.DataFrame, holdout: bool) -> str:
             "-" if math.isnan(row.completeness) else f"{row.completeness:.3f}",
         ]
         if holdout:
-            error = "" if math.isnan(row.held_out_se) else f" ({row.held_out_se:.2f})"
-            one.append("-" if math.isnan(row.held_out) else f"{row.held_out:.2f}{error}")
+            one.append(_with_error(row.held_out, row.held_out_se))
+        if loo:
+            one.append(_with_error(row.loo, row.loo_se) + "!" * bool(row.unreliable))
         body.append(one)
     lines = [sheets.grid(head, body)]
     for row in mine.itertuples():
         said = f" (status {row.status})" if row.status != "ok" else ""
         if row.estimates:
             lines.append(f"  {row.model}: {row.estimates}{said}")
+    shaky = [f"{row.model} {row.unreliable:g}" for row in mine.itertuples() if loo and row.unreliable]
+    if shaky:
+        said = f"  ! LOO is not to be trusted: observations with Pareto k above {UNRELIABLE:g}: {', '.join(shaky)}"
+        lines.append(textwrap.fill(said, WIDTH, subsequent_indent="    "))
     return "\n".join(lines)
+
+
+def _with_error(value: float, error: float) -> str:
+    said = "" if math.isnan(error) else f" ({error:.2f})"
+    return "-" if math.isnan(value) else f"{value:.2f}{said}"
 
 
 def _test(row: Any) -> str:
