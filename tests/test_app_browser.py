@@ -18,6 +18,7 @@ from levelkit.observer.matches import MatchLog, dumps, simulated
 pytest.importorskip("selenium")
 pytest.importorskip("uvicorn")
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -85,7 +86,7 @@ class Page:
         return self
 
     def until(self, true):
-        return WebDriverWait(self.driver, PATIENCE, 0.05).until(lambda _: true())
+        return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(lambda _: true())
 
     def __getitem__(self, name):
         return self.driver.find_element(By.ID, name)
@@ -290,6 +291,7 @@ def test_a_log_is_shown_beside_the_rounds(page, tmp_path):
     assert "<b>not bold</b>" in page.text("rounds")
     assert "some-llm in 30" in page.text("score")
     page.shot("log")
+    page.until(lambda: "t=40" in page.driver.current_url)
     page.driver.refresh()
     page.until(lambda: page.text("round") == "40 / 40" and "some-llm in 30" in page.text("score"))
     page.click("close-log")

@@ -260,8 +260,8 @@ def compare(
 
     by: as in `fit`. holdout: a column ("game" or a group column): each of its values within a unit is left out once,
     the model is fitted to the rest, and the left-out choices are predicted. loo: also leave each player's choices in
-    each cell out of the posterior under the models' own priors, by importance sampling; seed: of its draws. Raises UsageError for fewer than two
-    models, or a holdout column that is also in `by`.
+    each cell out of the posterior under the models' own priors, by importance sampling; seed: of its draws. Raises
+    UsageError for fewer than two models, or a holdout column that is also in `by`.
 
     >>> import levelkit as lk
     >>> both = lk.compare(lk.shipped_choices("rpc2009"), [lk.TQRE(), lk.LogitQRE()])

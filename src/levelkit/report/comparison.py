@@ -77,7 +77,7 @@ def _table(mine: pd.DataFrame, holdout: bool, loo: bool = False) -> str:
         said = f" (status {row.status})" if row.status != "ok" else ""
         if row.estimates:
             lines.append(f"  {row.model}: {row.estimates}{said}")
-    shaky = [f"{row.model} {row.unreliable:g}" for row in mine.itertuples() if loo and row.unreliable]
+    shaky = [f"{model} {n:g}" for model, n in zip(mine.model, mine.unreliable, strict=True) if n] if loo else []
     if shaky:
         said = f"  ! LOO is not to be trusted: observations with Pareto k above {UNRELIABLE:g}: {', '.join(shaky)}"
         lines.append(textwrap.fill(said, WIDTH, subsequent_indent="    "))

@@ -26,11 +26,20 @@ function remember() {
   history.replaceState(null, "", query ? `?${query}` : location.pathname);
 }
 
+// Browsers limit how often the address may change; a reload keeps only what was written before it began.
+const PAUSE = 120;
 let writing = 0;
+let written = -Infinity;
+function write() {
+  written = performance.now();
+  remember();
+}
 function set(changes) {
   Object.assign(state, changes);
-  clearTimeout(writing); // browsers limit how often the address may change
-  writing = setTimeout(remember, 120);
+  clearTimeout(writing);
+  const wait = written + PAUSE - performance.now();
+  if (wait <= 0) write();
+  else writing = setTimeout(write, wait);
 }
 addEventListener("pagehide", remember);
 
