@@ -135,6 +135,49 @@ def test_files_and_plots(result, tmp_path):
         result.plot("pie")
 
 
+def test_leave_one_out_is_the_evidence_lost(data):
+    """log p(choice | the others) is the difference of two marginal likelihoods, which quadrature gives exactly."""
+    game, rows = lk.game("rpc_sw3"), np.array([[2, 9, 7, 0, 0, 0], [3, 3, 8, 0, 0, 0]], float)
+
+    def cells(counts):
+        frame = pd.DataFrame({"game": game.name, "who": ["a", "b"]})
+        return lk.Choices.from_counts(frame, counts, {game.name: game})
+
+    model, choices = lk.PoissonCH(), cells(rows)
+    told = lk.compare(choices, [model, lk.LogitQRE(), lk.Uniform()], "who", loo=True)
+    evidence = lk.posterior(choices, model, by="who").evidence()["evidence"]
+    frame = told.frame().set_index(["model", "who"])
+    for u, who in enumerate("ab"):
+        each = []
+        for action in range(3):
+            less = rows.copy()
+            less[u, action] -= 1
+            without = lk.posterior(cells(less), model, by="who").evidence()["evidence"]
+            each += [evidence[u] - without[u]] * int(rows[u, action])
+        row = frame.loc[("poisson-ch", who)]
+        assert row["loo"] == pytest.approx(sum(each), abs=0.05)
+        assert row["loo_se"] == pytest.approx(np.std(each, ddof=1) * np.sqrt(len(each)), abs=0.02)
+        assert row["loo"] < row["loglik"]
+        assert frame.loc[("uniform", who), "loo"] == pytest.approx(frame.loc[("uniform", who), "loglik"], abs=1e-9)
+        best = frame["loo"].xs(who, level="who").idxmax()
+        assert told.chosen("loo").iloc[u] == best
+    assert frame["unreliable"].sum() == 0
+    assert "LOO" in told.summary()
+    assert ")!" not in told.summary()
+
+
+def test_leave_one_out_says_when_it_cannot_be_trusted():
+    """One odd choice that the model all but forbids decides the posterior: reweighting cannot leave it out."""
+    game = lk.game("rpc_sw3")
+    counts = np.array([[1, 20, 0, 0, 0, 0]], float)
+    choices = lk.Choices.from_counts(pd.DataFrame({"game": [game.name]}), counts, {game.name: game})
+    told = lk.compare(choices, [lk.LogitQRE(), lk.Uniform()], loo=True)
+    row = told.frame().set_index("model").loc["qre"]
+    assert (row["unreliable"], row["pareto_k"] > 0.7) == (1, True)
+    assert f"{row['loo']:.2f} ({row['loo_se']:.2f})!" in told.summary()
+    assert "choices with Pareto k above 0.7: qre 1" in told.summary()
+
+
 def test_command_line(data, tmp_path, capsys):
     data.frame().to_csv(tmp_path / "c.csv", index=False)
     code = main(["compare", str(tmp_path / "c.csv"), "--models", "poisson-ch,qre", "--holdout", "game"])
@@ -147,6 +190,8 @@ def test_command_line(data, tmp_path, capsys):
     assert main(["compare", str(tmp_path / "none.csv")]) != 0
     assert main(["compare", str(tmp_path / "c.csv"), "--models", "qre,uniform", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["by"] == []
+    assert main(["compare", str(tmp_path / "c.csv"), "--models", "poisson-ch,uniform", "--loo"]) == 0
+    assert "LOO (s.e.)" in capsys.readouterr().out
 
 
 def test_noisy_introspection_limits():

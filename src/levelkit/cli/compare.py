@@ -20,9 +20,7 @@ def command(
     holdout: Annotated[
         str | None, typer.Option(help="Leave out each value of this column in turn: game, or a group.")
     ] = None,
-    loo: Annotated[
-        bool, typer.Option("--loo", help="Also leave each player's choices in a cell out of the posterior.")
-    ] = False,
+    loo: Annotated[bool, typer.Option("--loo", help="Also leave each choice out of the posterior.")] = False,
     scale: arguments.Scale = "raw",
     seed: arguments.Seed = 0,
     columns: arguments.Columns = [],  # noqa: B006

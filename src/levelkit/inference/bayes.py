@@ -378,7 +378,6 @@ def _choice_groups(
     told = {c: ("observation", who[c].to_numpy(dtype=object)) for c in who.columns if c != "game"}
     told["game"] = ("observation", games[observations.row])
     told["player"] = ("observation", np.array(players, dtype=object))
-    told["unit_of_observation"] = ("observation", observations.unit)
     p = observations.probabilities(found.draws)
     rho = found.population["rho"].ravel() if found.population and "rho" in found.population else None
     loglik = observations.loglik(p, rho).reshape(chains, draws, -1)

@@ -14,9 +14,9 @@ from scipy.stats import chi2, norm
 
 from levelkit.choices import Choices
 from levelkit.errors import DataError, UsageError
-from levelkit.inference.bayes import posterior
 from levelkit.inference.fit import fit
 from levelkit.inference.kernels import Array
+from levelkit.inference.leaveout import leave_one_out
 from levelkit.inference.likelihood import Likelihood, group
 from levelkit.inference.results import Fits
 from levelkit.models.base import Limit, Model
@@ -52,8 +52,8 @@ class Comparison:
 
         loglik in nats without the multinomial constant. gain: nats per choice over uniform play, with a 95% interval
         from the variation between choices. held_out: log-likelihood of the left-out choices, summed over folds, missing
-        without `holdout`. With `loo` also loo, loo_se (expected log density of one player's choices in a cell, left out
-        of the posterior, summed), pareto_k (the largest), unreliable (observations with k above 0.7).
+        without `holdout`. With `loo` also loo, loo_se (expected log density of each choice given the others, summed),
+        pareto_k (the largest), unreliable (choices with k above 0.7).
         """
         parts = []
         for m, fits in enumerate(self.fits):
@@ -259,9 +259,9 @@ def compare(
     """Fit several models to the same choices and say which explains them.
 
     by: as in `fit`. holdout: a column ("game" or a group column): each of its values within a unit is left out once,
-    the model is fitted to the rest, and the left-out choices are predicted. loo: also leave each player's choices in
-    each cell out of the posterior under the models' own priors, by importance sampling; seed: of its draws. Raises
-    UsageError for fewer than two models, or a holdout column that is also in `by`.
+    the model is fitted to the rest, and the left-out choices are predicted. loo: also leave each single choice
+    out of the posterior under the models' own priors, by importance sampling; seed: of its draws. Raises UsageError
+    for fewer than two models, or a holdout column that is also in `by`.
 
     >>> import levelkit as lk
     >>> both = lk.compare(lk.shipped_choices("rpc2009"), [lk.TQRE(), lk.LogitQRE()])
@@ -283,22 +283,8 @@ def compare(
     )
     empty = pd.DataFrame({"unit": [], "fold": [], "loglik": [], "model": []})
     told = pd.concat(folds, ignore_index=True) if folds else empty
-    loos = tuple(_loo(choices, m, columns, scale, seed, f) for m, f in zip(models, fits, strict=True)) if loo else ()
+    loos = tuple(leave_one_out(f, seed) for f in fits) if loo else ()
     return Comparison(fits, _labels(models), columns, holdout, told, loos)
-
-
-def _loo(choices: Choices, model: Model, by: tuple[str, ...], scale: str, seed: int, fits: Fits) -> pd.DataFrame:
-    """Leave-one-out of each unit, in the order of the fits' units; without parameters nothing is learnt, so that it is
-    the log-likelihood.
-    """
-    if not model.parameters:
-        value = fits.stats()["loglik"].to_numpy()
-        return pd.DataFrame({"elpd": value, "se": np.nan, "pareto_k": 0.0, "unreliable": 0})
-    table = posterior(choices, model, by=by, scale=scale, seed=seed).loo_by_unit()
-    if not by:
-        return table
-    order = pd.MultiIndex.from_frame(table[list(by)].astype(str))
-    return table.iloc[order.get_indexer(pd.MultiIndex.from_frame(fits.units.keys[list(by)].astype(str)))]
 
 
 def _folds(choices: Choices, model: Model, by: tuple[str, ...], holdout: str, scale: str) -> pd.DataFrame:

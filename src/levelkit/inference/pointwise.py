@@ -83,8 +83,8 @@ class Observations:
         step = max(1, _AT_ONCE // max(size, 1))
         for first in range(0, draws, step):
             here = range(first, min(first + step, draws))
-            at = params[:, units.owner][:, :, list(here)]
-            log_p = self.likelihood.log_probabilities(np.repeat(units.game, len(here)), at.reshape(len(at), -1))
+            at = params[:, units.owner][:, :, list(here)].reshape(len(params), size * len(here))
+            log_p = self.likelihood.log_probabilities(np.repeat(units.game, len(here)), at)
             log_p = log_p.reshape(len(log_p), size, len(here))
             out[list(here)] = np.exp(log_p[self.column, self.row[self.owner]]).T
         return out

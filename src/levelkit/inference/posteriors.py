@@ -28,10 +28,6 @@ FLAT, SHIFT = 0.1, 0.3
 """
 
 
-UNRELIABLE = 0.7
-"""Pareto k above which an importance-sampled value is not to be trusted (Vehtari, Gelman & Gabry 2017)."""
-
-
 class Posterior(arvizdata.Base):  # type: ignore[misc]
     """Posterior of one model for units, an ArviZ InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x).
 
@@ -159,21 +155,6 @@ class Posterior(arvizdata.Base):  # type: ignore[misc]
     def loo(self) -> arvizdata.Loo:
         """Leave-one-out predictive density by ArviZ; an observation is one player's choices in one cell."""
         return arvizdata.loo(self)
-
-    def loo_by_unit(self) -> pd.DataFrame:
-        """The same for each unit: the grouping columns, observations, elpd, se (missing below two observations),
-        pareto_k (the largest), unreliable (how many observations have k above 0.7, so that their values are not to be
-        trusted). elpd is missing where a unit has no choices.
-        """
-        keys = self.keys()
-        found = arvizdata.loo(self)
-        owner = arvizdata.group(self, "log_likelihood")["unit_of_observation"].to_numpy()
-        told = pd.DataFrame({"unit": owner, "each": found.each, "k": found.k}).groupby("unit")
-        n = told.size().reindex(range(len(keys)), fill_value=0)
-        se = np.sqrt(n) * told["each"].std(ddof=1).reindex(n.index)
-        bad = (found.k > UNRELIABLE).astype(int)
-        table = keys.assign(observations=n, elpd=told["each"].sum().reindex(n.index), se=se, pareto_k=told["k"].max())
-        return table.assign(unreliable=pd.Series(np.bincount(owner, bad, len(keys)), dtype=int))
 
     def summary(self) -> str:
         """The estimates as text, and in plain words what the data do not tell."""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from levelkit.binomial import wilson
 from levelkit.errors import UsageError
-from levelkit.inference.posteriors import UNRELIABLE
+from levelkit.inference.leaveout import UNRELIABLE
 from levelkit.report import records, sheets, words
 from levelkit.report.plots import style as st
 
@@ -27,7 +27,7 @@ ABOUT = (
     "independent."
 )
 LOO = (
-    " LOO: log density of one player's choices in a cell, predicted from the others under the model's prior, by "
+    " LOO: log density of each choice, predicted from the unit's other choices under the model's prior, summed; by "
     "Pareto-smoothed importance sampling."
 )
 WIDTH = 88
@@ -79,7 +79,7 @@ def _table(mine: pd.DataFrame, holdout: bool, loo: bool = False) -> str:
             lines.append(f"  {row.model}: {row.estimates}{said}")
     shaky = [f"{model} {n:g}" for model, n in zip(mine.model, mine.unreliable, strict=True) if n] if loo else []
     if shaky:
-        said = f"  ! LOO is not to be trusted: observations with Pareto k above {UNRELIABLE:g}: {', '.join(shaky)}"
+        said = f"  ! LOO is not to be trusted: choices with Pareto k above {UNRELIABLE:g}: {', '.join(shaky)}"
         lines.append(textwrap.fill(said, WIDTH, subsequent_indent="    "))
     return "\n".join(lines)
 
