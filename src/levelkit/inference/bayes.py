@@ -247,7 +247,7 @@ def _sampled(
         bound = exact.Posteriors.of(likelihood, chosen, held)
         tables = collapsed.tables(bound)
         drawn, told = sampling.sample(hierarchy.integrated(structures, tables), run, identity, progress)
-        full = _units_given(bound, structures, tables, drawn, run.seed)
+        full = units_given(bound, structures, tables, drawn, run.seed)
         return _Found(full, "nuts, cells integrated out", None, _shown(drawn), told, structures)
     observations = Observations.of(likelihood)
     shares = hierarchy.effect(units.keys, ":".join(by)).code if by else np.zeros(len(units), int)
@@ -264,7 +264,7 @@ def _sampled(
     return _Found(full, "nuts", None, _shown({k: v for k, v in drawn.items() if k not in names}), told, structures)
 
 
-def _units_given(
+def units_given(
     bound: exact.Posteriors,
     structures: Sequence[hierarchy.Structure],
     tables: collapsed.Tables,

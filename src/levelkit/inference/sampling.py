@@ -52,6 +52,13 @@ class _State:
     told: list[dict[str, Array]]
 
 
+def nuts(model: Callable[[], None], accept: float) -> Any:
+    """The sampler, with a target acceptance."""
+    from numpyro.infer import NUTS, init_to_median
+
+    return NUTS(model, target_accept_prob=accept, max_tree_depth=_DEPTH, init_strategy=init_to_median(num_samples=20))
+
+
 @numerics.not_cached()
 def sample(
     model: Callable[[], None], run: Run, identity: str, progress: Progress | None = None
@@ -60,11 +67,7 @@ def sample(
 
     identity: text that tells this run from others; a checkpoint of another run is refused with a UsageError.
     """
-    from numpyro.infer import NUTS, init_to_median
-
-    kernel = NUTS(
-        model, target_accept_prob=run.accept, max_tree_depth=_DEPTH, init_strategy=init_to_median(num_samples=20)
-    )
+    kernel = nuts(model, run.accept)
     told = f"{identity} {run.draws} {run.chains} {run.warmup} {run.accept} {run.seed}"
     key = hashlib.sha256(told.encode()).hexdigest()
     keys = jax.random.split(jax.random.PRNGKey(run.seed), run.chains)
